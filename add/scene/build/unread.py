@@ -236,12 +236,17 @@ CLOSED = 1e-9
 OFF = 0.05
 
 
+def _joined(built: BuiltScene) -> Iterator[tuple[str, JointPart, Any, bool]]:
+    """Yield name, part and coupling of each part between bodies, and whether it holds two points of a coupling."""
+    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
+        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
+        yield name, part, built.scene.couplings.get(name), of_points
+
+
 def open_joints(built: BuiltScene) -> Iterator[str]:
     """Yield joints whose ends do not start together."""
     kin = built.model.begins(built.theta)
-    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
-        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
+    for name, part, item, of_points in _joined(built):
         if not of_points or not isinstance(item, BallSpec | FixedSpec | HingeSpec):
             continue
         gap = _distance(built, part, kin)
@@ -261,9 +266,7 @@ def moved_couplings(built: BuiltScene) -> Iterator[str]:
     if not built.model.system.partition.prescribed.size:
         return
     still, kin, off = built.model.at_start(built.theta), built.model.begins(built.theta), dict[str, float]()
-    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
-        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
+    for name, part, item, of_points in _joined(built):
         names: tuple[str | None, ...]
         if isinstance(item, AttachmentSpec):
             names = item.nodes, item.body
@@ -316,8 +319,7 @@ def aimless_springs(built: BuiltScene) -> Iterator[str]:
     its slope: a body that is held by such a spring stays, and a fit of k ends where it began.
     """
     kin = built.model.begins(built.theta)
-    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
+    for name, part, item, _ in _joined(built):
         if not isinstance(item, SpringSpec | HardeningSpringSpec):
             continue
         if item.length is None:
@@ -328,9 +330,7 @@ def aimless_springs(built: BuiltScene) -> Iterator[str]:
                     "them together from all directions; 'length': 0 says that this is meant"
                 )
             continue
-        if not item.length:
-            continue
-        if _distance(built, part, kin) > CLOSED * item.length:
+        if not item.length or _distance(built, part, kin) > CLOSED * item.length:
             continue
         text = (
             f"couplings.{name}: its ends start at one place, where a spring of {item.length:g} m has no direction: it "
