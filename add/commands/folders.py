@@ -193,9 +193,7 @@ def kept_in(folder: runfolder.RunFolder, scene: str) -> str:
 
 def _result(folder: runfolder.RunFolder) -> dict[str, Any]:
     with contextlib.suppress(InputError):
-        result = folder.read_json(runfolder.RESULT)
-        if isinstance(result, dict):
-            return result
+        return folder.known(runfolder.RESULT)
     return {}
 
 
