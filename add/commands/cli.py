@@ -230,13 +230,7 @@ def check(console: shared.Console, scene: str, gradient: bool, steps: int | None
 @shared.workers
 @shared.strict
 def sweep(
-    console: shared.Console,
-    scene: str,
-    parameters: tuple[str, ...],
-    output: str | None,
-    force: bool,
-    jobs: int | None,
-    cluster: str | None,
+    console: shared.Console, scene: str, parameters: tuple[str, ...], output: str | None, force: bool, **by: Any
 ) -> None:
     """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on.
 
@@ -251,7 +245,7 @@ def sweep(
     loaded = loaded_scene(console, scene)
     sweep_axes(loaded.inverse_problem(), parameters)  # wrong ones are an error before anything is begun
     console.heed(_warnings(loaded))
-    workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
+    workers = click.get_current_context().with_resource(workers_for(**by))
     at = run_path(scene, output, "_sweep")
     with sampling(console, loaded, scene, at, "sweep", force) as (folder, progress):
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)

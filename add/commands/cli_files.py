@@ -77,21 +77,12 @@ def info(console: Console, take: Any) -> None:
 @click.option("--body", help="Write the pose of this body instead (.csv).")
 @click.option("--signals", is_flag=True, help="Write the signals instead (.csv).")
 @click.option("--force", is_flag=True, help="Replace a file that is already there.")
-def convert(
-    console: Console,
-    take: Any,
-    out: str,
-    names: tuple[str, ...],
-    labelled: bool,
-    body: str | None,
-    signals: bool,
-    force: bool,
-) -> None:
+def convert(console: Console, take: Any, out: str, *, force: bool, **chosen: Any) -> None:
     """Write the markers of FILE to OUT, .csv or .trc, in metres with z up; missing samples are blank."""
     from add.commands.file_contents import convert as write
 
     require_new(Path(out), force)
-    console.files(write(take, out, names=names, labelled=labelled, body=body, signals=signals))
+    console.files(write(take, out, **chosen))
 
 
 @recording.command(short_help="Draw FILE over time.")

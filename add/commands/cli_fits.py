@@ -255,14 +255,11 @@ def _say_linear(
     console.result(said)
 
 
-def _say_sampled(
-    console: Console, loaded: Any, scene: str, at: Path, wanted: Any, *,
-    jobs: int | None, cluster: str | None, force: bool,
-) -> None:  # fmt: skip
+def _say_sampled(console: Console, loaded: Any, scene: str, at: Path, wanted: Any, *, force: bool, **by: Any) -> None:
     """Predict by samples."""
     from add.commands.other_motions import predict_samples
 
-    workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
+    workers = click.get_current_context().with_resource(workers_for(**by))
     with sampling(console, loaded, scene, at, "predict", force) as (folder, progress):
         result = predict_samples(loaded, folder, wanted, workers=workers, progress=progress)
     prediction = result["prediction"]

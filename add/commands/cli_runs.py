@@ -38,18 +38,18 @@ def keeping(folder: Any, scene: str) -> Iterator[None]:
 
 
 @contextmanager
-def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
+def workers_for(jobs: int | None, cluster: str | None) -> Iterator[Any]:
     """Yield who does the work: processes of this machine, or a cluster."""
-    from add.commands.parallel import cluster
+    from add.commands.parallel import cluster as at_address
     from add.commands.parallel.workers import LocalProcesses
     from add.machine.files import cores
 
-    if address is None:
+    if cluster is None:
         yield LocalProcesses(jobs or cores())
         return
     if jobs is not None:
         raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
-    with cluster(address) as workers:
+    with at_address(cluster) as workers:
         yield workers
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from add.commands import convergence_file
 from add.commands.error_bars import error_bars
+from add.commands.fitted_numbers import fit_of
 from add.commands.folders import locking
 from add.commands.optimize import check_optimization
 from add.commands.report_texts import duration
@@ -130,9 +131,7 @@ def converge_scene(
 
 def fitted_problem(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, FloatArray, dict[str, Any]]:
     """Return the problem, where its fit ended, and the folder's result."""
-    if folder.command != "optimize" or not folder.result.is_file():
-        raise InputError("there is no fit in this folder", file=folder.path, expected="a run of `add optimize`")
-    result: dict[str, Any] = folder.read_json(RESULT)
+    result = fit_of(folder)
     if result.get("status") != "done":
         raise InputError("the fit in this folder is not done", file=folder.path, found=str(result.get("status")))
     problem, _ = check_optimization(scene)

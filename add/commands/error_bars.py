@@ -156,9 +156,8 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *
     if interval and np.isfinite(error) and slope > 0.0:
         limits = [bound[k] for bound in problem.bounds]
         for i, sign in enumerate((-1.0, 1.0)):
-            moved = x.copy()
-            moved[k] = np.clip(x[k] + sign * found.half_widths[k] / slope, *limits)
-            ends[i] = float(problem.values(moved)[k])
+            end = np.clip(x[k] + sign * found.half_widths[k] / slope, *limits)
+            ends[i] = problem.value_of(k, end, x)
     sources = {name: getattr(found, name) for name in ("noise", "correlated", "takes", "discretisation")}
     varied = found.between.told[k] and not found.between.by_range[k]
     return {
@@ -379,8 +378,7 @@ def _profiles(
         value = float(problem.values(x)[k])
         more = 2.0 * float(np.nan_to_num(found.discretisation[k]))
         ends = [value - np.hypot(value - interval.lower, more), value + np.hypot(interval.upper - value, more)]
-        of_bounds = [(p.lower, p.upper) for p in problem.parameters for _ in range(p.n)][k]
-        ends = [float(min(max(end, of_bounds[0]), of_bounds[1])) for end in ends]
+        ends = np.clip(ends, *(bound[k] for bound in problem.physical_bounds)).tolist()
         entries[labels[k]] |= {
             "interval_lower": ends[0],
             "interval_upper": ends[1],

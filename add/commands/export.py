@@ -148,10 +148,7 @@ def motion_with(built: BuiltScene, signals: list[Samples]) -> Take:
     angles = AngleRecording(names, times, at(trajectory.q[:, columns]), at(trajectory.v[:, columns]))
     forces = at(_efforts(built, trajectory, axes)[:, columns])
     if not any(drive.state for body in trees for drive in body.drives):
-        signals = [
-            *signals,
-            *(Samples(f"{name}.effort", times, f, "") for name, f in zip(names, forces.T, strict=True)),
-        ]
+        signals = signals + [Samples(f"{name}.effort", times, f, "") for name, f in zip(names, forces.T, strict=True)]
     return Take("MCAP", "the run", bodies=poses, angles=angles, signals=tuple(signals))
 
 

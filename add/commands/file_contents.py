@@ -34,7 +34,8 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
     depth = {WORLD: 0}
     for link, joint in zip(robot.links, robot.joints, strict=True):
         depth[link.name] = depth[joint.parent] + 1
-        lines.append(f"{'  ' * depth[link.name]}{link.name}: {_mass(link)}; {_joint(joint)}{_shapes(link)}")
+        mass = f"{link.mass:.6g} kg at {as_point(link.centre)}" if link.mass else "no mass"
+        lines.append(f"{'  ' * depth[link.name]}{link.name}: {mass}; {_joint(joint)}{_shapes(link)}")
     if robot.static.collision or robot.static.visual:
         lines.append(f"  stands still{_shapes(robot.static)}")
     links = {link.name for link in robot.links}
@@ -135,10 +136,6 @@ def _course(tendon: RobotTendon) -> str:
     return f"{counted(len(tendon.segments), 'segment')}" + (f", {around} around geoms" if around else "")
 
 
-def _mass(link: RobotLink) -> str:
-    return f"{link.mass:.6g} kg at {as_point(link.centre)}" if link.mass else "no mass"
-
-
 def _joint(joint: RobotJoint) -> str:
     text = f"{joint.kind} {joint.name}"
     if joint.kind in ("hinge", "slide"):
@@ -201,16 +198,11 @@ def contents(take: Take) -> dict[str, Any]:
             *(() if take.markers is None else suspects(take.markers)),
         ],
     }
-    times = _times(take)
+    parts = (take.markers, *take.bodies.values(), take.angles, *take.signals)
+    times = next((part.times for part in parts if part is not None), None)
     if times is not None:
         out |= {"frames": len(times)} | _span(times)
     return out
-
-
-def _times(take: Take) -> np.ndarray | None:
-    """Return the times of the markers, or of the first thing that has some."""
-    parts = (take.markers, *take.bodies.values(), take.angles, *take.signals)
-    return next((part.times for part in parts if part is not None), None)
 
 
 def _span(times: np.ndarray) -> dict[str, float]:
@@ -239,7 +231,9 @@ def description(take: Take) -> list[str]:
         lines.append(f"  {content['frames']} frames from {content['start']:.6g} to {content['end']:.6g} s{rate}{unit}")
     labelled = {name: item for name, item in content["markers"].items() if item["labelled"]}
     if content["markers"]:
-        lines.append(f"  {len(labelled)} markers" + _gaps(labelled, content["frames"]))
+        whole = sum(item["seen"] == content["frames"] for item in labelled.values())
+        seen = "all" if whole == len(labelled) else f"{whole} of them"
+        lines.append(f"  {len(labelled)} markers, {seen} seen in every frame")
         lines += [f"    {name}: {_coverage(item, content['frames'])}" for name, item in labelled.items()]
     if take.unlabelled:
         lines.append(f"  {len(take.unlabelled)} unlabelled tracks, kept; a fit uses only what a scene names")
@@ -263,11 +257,6 @@ def _coverage(item: dict[str, Any], frames: int) -> str:
     if item["seen"] == frames:
         return "every frame"
     return f"{item['seen']} of {frames} frames, {counted(item['gaps'], 'gap')} within"
-
-
-def _gaps(markers: dict[str, Any], frames: int) -> str:
-    whole = sum(item["seen"] == frames for item in markers.values())
-    return ", all seen in every frame" if whole == len(markers) else f", {whole} of them seen in every frame"
 
 
 def convert(

@@ -17,6 +17,7 @@ from add.io.trajectory_file import last_time, read_point
 from add.scene import Scene
 from add.scene.read.paths import within
 from add.scene.spec.extension import extension_versions
+from add.scene.spec.links import strings_in
 from add.summary import counted
 
 _log = logging.getLogger(__name__)
@@ -96,15 +97,7 @@ def stopped_head(scene: Scene, command: str, error: BaseException) -> dict[str, 
 
 def clear(folder: runfolder.RunFolder, scene: Scene) -> None:
     """Remove the run that is in a folder, but no mesh that the scene reads: it may be the scene of that very run."""
-    folder.clear(keep=[Path(text) for text in _texts(scene.raw) if text.endswith(".msh")])
-
-
-def _texts(node: Any) -> Iterator[str]:
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, dict | list):
-        for item in node.values() if isinstance(node, dict) else node:
-            yield from _texts(item)
+    folder.clear(keep=[Path(text) for text in strings_in(scene.raw) if text.endswith(".msh")])
 
 
 def title(scene: Scene) -> str:
@@ -200,9 +193,7 @@ def kept_in(folder: runfolder.RunFolder, scene: str) -> str:
 
 def _result(folder: runfolder.RunFolder) -> dict[str, Any]:
     with contextlib.suppress(InputError):
-        result = folder.read_json(runfolder.RESULT)
-        if isinstance(result, dict):
-            return result
+        return folder.known(runfolder.RESULT)
     return {}
 
 

@@ -241,13 +241,11 @@ def changing(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list
     """Return the shared numbers of which takes ask for values that are further apart than their bars allow."""
     between, labels = found.between, problem.labels()
     out = []
-    for k in np.flatnonzero(between.bars_apart > APART):
+    for k in np.flatnonzero(between.bars_apart > APART).tolist():
         asked = {}
         for rows, sees, number in zip(found.rows, between.sees[:, k], between.own[:, k], strict=True):
             if sees:
-                moved = x.copy()
-                moved[k] += number
-                asked[rows.name] = float(problem.values(moved)[k])
+                asked[rows.name] = problem.value_of(k, x[k] + number, x)
         ends = min(asked, key=lambda name: asked[name]), max(asked, key=lambda name: asked[name])
         bars = float(between.bars_apart[k])
         out.append(

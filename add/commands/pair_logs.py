@@ -183,8 +183,7 @@ class StopLog(PairLog[Beyond]):
             {
                 "bodies": [body],
                 "joint": joint,
-                "time": one.time,
-                "beyond": one.beyond,
+                **fields_of(one, "time", "beyond"),
                 "warning": True,
                 "text": f"{body}/{joint} goes {one.beyond:.3g} {one.unit} beyond its stop, at t = {one.time:.6g} s: a "
                 "stiffer limit_stiffness (null: by weight) holds it",

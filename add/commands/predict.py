@@ -245,7 +245,8 @@ def _linear_until(motion: Motion, found: Prediction) -> float:
             return 0.0
         runs.append(motion.view.places(run, theta))
     lines = found.positions + np.stack([0.0 * straight, -straight, straight])
-    holds = linear_holds(np.stack(runs), lines, STILL * _scale(found), share=1.0)
+    still = STILL * float(np.ptp(found.positions, axis=0).max(initial=0.0))
+    holds = linear_holds(np.stack(runs), lines, still, share=1.0)
     return until(holds, found.times)
 
 
@@ -253,11 +254,6 @@ def until(holds: BoolArray, times: FloatArray) -> float:
     """Return the last time before the first at which something no longer holds; 0 where it never did [s]."""
     failing = np.flatnonzero(~holds)
     return float(times[-1] if not failing.size else times[failing[0] - 1] if failing[0] else 0.0)
-
-
-def _scale(found: Prediction) -> float:
-    """Return the largest motion of a coordinate."""
-    return float(np.ptp(found.positions, axis=0).max(initial=0.0))
 
 
 def moving(motion: Motion, positions: FloatArray, spread: FloatArray, recorded: FloatArray | None = None) -> BoolArray:

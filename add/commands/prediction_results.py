@@ -322,13 +322,8 @@ def ends_of(sampled: Sampled, sides: Sequence[tuple[str, str, float]] = ()) -> l
         out.append(_end(text, len(times), len(seen)))
     for marker, axis, value in sides:
         j, i = names.index(marker), "xyz".index(axis)
-        out.append(
-            _end(
-                f"{marker}: ends at {axis} > {value:g}",
-                sum(bool(run.markers[-1, j, i] > value) for run in seen),
-                len(seen),
-            )
-        )
+        beyond = sum(bool(run.markers[-1, j, i] > value) for run in seen)
+        out.append(_end(f"{marker}: ends at {axis} > {value:g}", beyond, len(seen)))
     return out
 
 

@@ -265,11 +265,8 @@ def _matrix(correlation: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 
 def _levels(run: RunFolder) -> list[list[str]]:
     """Return the refined fits of `add converge`, where the folder has them."""
-    path = run.path / CONVERGENCE
-    if not path.is_file():
-        return []
     try:
-        convergence = read_convergence(path)
+        convergence = read_convergence(run.path / CONVERGENCE)
     except InputError:
         return []
     rows = []

@@ -225,6 +225,7 @@ def summary(
     model = built.model
     last = trajectory.kinematics(trajectory.n_steps)
     tally = (before or Tally()).add(built, trajectory, theta)
+    lifted, masses = model.lift.kinematics(last, theta), model.node_masses(theta)
     out: dict[str, Any] = {
         "steps": tally.steps,
         "end_time": float(trajectory.t[-1]),
@@ -233,12 +234,9 @@ def summary(
             **fields_of(tally, *_COUNTS[2:]),
         },
         "energy": Energies(built, theta).at(last),
-        "bodies": {},
+        "bodies": {body.name: body.state(lifted, masses, theta, model.layouts) for body in model.bodies},
         "markers": {},
     }
-    lifted = model.lift.kinematics(last, theta)
-    masses = model.node_masses(theta)
-    out["bodies"] = {body.name: body.state(lifted, masses, theta, model.layouts) for body in model.bodies}
     if built.marker_names:
         places = built.markers.points(last, theta)[0]
         first = built.markers.points(start or trajectory.kinematics(0), theta)[0]

@@ -19,6 +19,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.scenery import Scenery, thickness
 from add.simulation import Record
+from add.summary import fields_of
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: What helps where points of one are in the other.
@@ -221,8 +222,7 @@ class SunkLog(PairLog[Sunk]):
         return [
             {
                 "bodies": list(pair),
-                "time": one.time,
-                "depth": one.depth,
+                **fields_of(one, "time", "depth"),
                 "warning": True,
                 "text": _text(pair, one),
             }

@@ -161,10 +161,7 @@ def robot(given: Answers) -> dict[str, Any]:
         times = [given["duration"] * k / 4 for k in range(5)]
         signals = {name: {"type": "spline", "times": times, "values": own} for name, own in values.items()}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
-        leading, link, above = set(), model.place(hand)[0], {joint.child: joint for joint in model.joints}
-        while link in above:
-            leading.add(above[link].name)
-            link = above[link].parent
+        leading = {joint.name for joint in _leading(model, model.place(hand)[0])}
         # A joint counts by the radian wherever it starts, and no command is beyond its stops.
         parameters = [
             {"path": f"signals.{j.name}.values"}
@@ -196,6 +193,15 @@ def _reached(model: Robot, hand: str, given: Answers, starts: dict[str, float]) 
     link, at, turn = model.place(hand)
     place = np.array(given["target"]) - [0.0, 0.0, given["height"] or 0.0]
     return reaching(model, link, at + turn @ np.array(given["point"] or np.zeros(3)), place, starts)
+
+
+def _leading(robot: Robot, link: str) -> list[RobotJoint]:
+    """Return the joints between a link and the base, the link's own first."""
+    above, chain = {joint.child: joint for joint in robot.joints}, []
+    while link in above:
+        chain.append(above[link])
+        link = above[link].parent
+    return chain
 
 
 def two_bodies(given: Answers) -> dict[str, Any]:
@@ -328,12 +334,8 @@ def reaching(
     """
     from scipy.optimize import least_squares
 
-    above = {joint.child: joint for joint in robot.joints}
-    chain: list[RobotJoint] = []
-    while link in above:
-        chain.insert(0, above[link])
-        link = above[link].parent
-    own = [joint for joint in chain if joint.kind in ("hinge", "slide") and joint.mimic is None]
+    chain = _leading(robot, link)
+    own = [joint for joint in reversed(chain) if joint.kind in ("hinge", "slide") and joint.mimic is None]
     if not own:
         return {}
     number = {joint.name: k for k, joint in enumerate(own)}
@@ -341,7 +343,7 @@ def reaching(
 
     def place(q: FloatArray) -> FloatArray:
         out = np.asarray(point, dtype=float)
-        for joint in reversed(chain):
+        for joint in chain:
             name, factor, offset = joint.mimic or (joint.name, 1.0, 0.0)
             value = factor * (q[number[name]] if name in number else start.get(name, 0.0)) + offset
             if joint.kind == "slide":

@@ -299,14 +299,8 @@ def profile(
     for sign, bound in ((-1.0, float(lower[k])), (1.0, float(upper[k]))):
         search.others = x.copy()
         ends.append(_end(search, float(x[k]), sign, bound, step, best, limit))
-    slots = [_physical(problem, x, k, value) for value, _ in ends]
+    slots = [problem.value_of(k, value, x) for value, _ in ends]
     return Interval(slots[0], slots[1], ends[0][1], ends[1][1], search.evaluations)
-
-
-def _physical(problem: InverseProblem, x: FloatArray, k: int, value: float) -> float:
-    moved = x.copy()
-    moved[k] = value
-    return float(problem.values(moved)[k])
 
 
 class _Search:

@@ -151,6 +151,12 @@ class InverseProblem(Summarised):
         """Return the physical values of x."""
         return self.design.forward(as_vector("x", x, self.n))
 
+    def value_of(self, k: int, number: float, x: FloatArray) -> float:
+        """Return the physical value of variable k where it is ``number`` and the others are those of x."""
+        moved = x.copy()
+        moved[k] = number
+        return float(self.values(moved)[k])
+
     def prior_rows(self, x: FloatArray) -> tuple[FloatArray, sp.csr_array]:
         """Return the residuals of all priors at x, and their derivative by x."""
         p, of_p = self.values(x), self.design.jacobian(x)

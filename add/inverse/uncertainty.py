@@ -189,13 +189,7 @@ def uncertainty_of_rows(
     slope = np.abs(problem.design.pushforward(x, np.ones(n)))
     errors = {
         key: np.where(blind, np.nan, slope * np.sqrt(np.maximum(np.diag(of), 0.0)))
-        for key, of in (
-            ("noise", of_noise),
-            ("wide", of_wide),
-            ("framed", framed),
-            ("own", of_takes),
-            ("all", of_all),
-        )
+        for key, of in {"noise": of_noise, "wide": of_wide, "framed": framed, "own": of_takes, "all": of_all}.items()
     }
     errors["wide"] = np.fmax(errors["wide"], errors["framed"])
     takes = np.where(between.by_range, np.hypot(errors["own"], slope * between.half_range), errors["all"])

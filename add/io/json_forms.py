@@ -143,20 +143,20 @@ class _Evaluation(_Form):
     memory: list[HexFloat] = []
 
 
-class _Sample(_Form):
-    index: Annotated[list[Count], Field(min_length=1, max_length=2)]
+class _Run(_Form):
     seconds: Number
     elapsed: Number = 0.0
     failed: Text = ""
+
+
+class _Sample(_Run):
+    index: Annotated[list[Count], Field(min_length=1, max_length=2)]
     value: HexFloat = "0x0p+0"
     gradient: list[HexFloat] = []
 
 
-class _Draw(_Form):
+class _Draw(_Run):
     index: Count
-    seconds: Number
-    elapsed: Number = 0.0
-    failed: Text = ""
 
 
 class _Refit(_Form):

@@ -151,10 +151,8 @@ class RunFolder:
     @property
     def command(self) -> str | None:
         """The command that made the run; None where it was cut before it left anything of its own."""
-        with contextlib.suppress(InputError):
-            result = self.read_json(RESULT)
-            if isinstance(result, dict) and isinstance(result.get("command"), str):
-                return str(result["command"])
+        with contextlib.suppress(InputError, KeyError):
+            return str(self.read_json(RESULT)["command"])
         for name, command in ((DRAWS, "predict"), (GRID, "sweep"), (EVALUATIONS, "optimize"), (TRAJECTORY, "simulate")):
             if (self.path / name).is_file():
                 return command

@@ -139,11 +139,6 @@ class Regulariser(LeastSquares):
         theta_bar += 2.0 * (self.parameter_residual_jacobian(theta).T @ self.parameter_residuals(theta))
 
     @final
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return zero."""
-        return 0.0
-
-    @final
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add nothing."""
 

@@ -72,6 +72,17 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
             drawn.savefig(temporary, metadata=metadata)
 
 
+@contextlib.contextmanager
+def over_time(
+    path: str | PathLike[str], width: float, height: float, rows: int = 1, **how: Any
+) -> Iterator[tuple[Any, Path]]:
+    """Give as many diagrams over one axis of time, one below the other, and the path; see `figure`."""
+    with figure(path, width, height) as (drawn, path):
+        axes = drawn.subplots(rows, 1, sharex=True, squeeze=False, **how)[:, 0]
+        yield axes, path
+        axes[-1].set_xlabel("time [s]")
+
+
 def _write_powers_plainly(drawn: "Figure") -> None:
     """Label logarithmic axes as 1e-05: with mathtext off, matplotlib's own labels would show their source."""
     from matplotlib.ticker import LogFormatter
@@ -106,9 +117,8 @@ def plot_take(take: Take, path: str | PathLike[str], names: Sequence[str] = ()) 
     rows = _rows(take, names)
     markers = take.markers
     tall = 0.0 if markers is None else 0.6 + 0.16 * min(markers.n_markers, 60)
-    with figure(path, 9.0, 0.6 + tall + 1.5 * len(rows)) as (drawn, path):
-        heights = ([tall] if markers is not None else []) + [1.5] * len(rows)
-        axes = drawn.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    heights = ([tall] if markers is not None else []) + [1.5] * len(rows)
+    with over_time(path, 9.0, 0.6 + sum(heights), len(heights), height_ratios=heights) as (axes, path):
         if markers is not None:
             shown = markers.names[:60]
             for k, name in enumerate(shown):
@@ -128,7 +138,6 @@ def plot_take(take: Take, path: str | PathLike[str], names: Sequence[str] = ()) 
         for event in take.events:
             for axis in axes:
                 axis.axvline(event.time, color="#e37400", linewidth=0.8, linestyle="--")
-        axes[-1].set_xlabel("time [s]")
     return path
 
 

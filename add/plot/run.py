@@ -14,7 +14,7 @@ from add.io.hdf5 import read_sweep
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
 from add.io.trajectory_data import RunData
 from add.io.trajectory_file import read_run
-from add.plot.files import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, beside, figure
+from add.plot.files import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, beside, figure, over_time
 from add.plot.fits import plot_convergence, plot_landscape
 from add.typing import AnyArray, FloatArray
 
@@ -35,12 +35,10 @@ def plot_energies(data: RunData, path: str | PathLike[str]) -> Path:
     largest = max(float(np.nanmax(np.abs(e), initial=0.0)) for e in [*data.energy.values(), total])
     prefix, factor = _scale(largest)
     spare = iter([GREY, "#b06000", "#00838f"])
-    with figure(path, 7.0, 3.6) as (drawn, path):
-        axis = drawn.subplots()
+    with over_time(path, 7.0, 3.6) as ((axis,), path):
         for name, energy in data.energy.items():
             axis.plot(data.t, factor * energy, label=name, color=_ENERGY_COLOURS.get(name) or next(spare, GREY))
         axis.plot(data.t, factor * total, label="total", color="#202124", linestyle=(0, (5, 2)))
-        axis.set_xlabel("time [s]")
         axis.set_ylabel(f"energy [{prefix}J]")
         axis.margins(x=0.01)
         beside(axis)
@@ -114,8 +112,7 @@ def plot_newton(data: RunData, path: str | PathLike[str]) -> Path:
     if not len(data.newton_iterations):
         raise InputError("the run has no steps to draw")
     t = data.t[1:]
-    with figure(path, 7.0, 4.2) as (drawn, path):
-        upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    with over_time(path, 7.0, 4.2, 2, height_ratios=(3, 2)) as ((upper, lower), path):
         upper.fill_between(t, data.newton_iterations, step="pre", color=BLUE, alpha=0.18, linewidth=0)
         upper.step(t, data.newton_iterations, where="pre", color=BLUE, linewidth=1.2)
         mean = float(data.newton_iterations.mean())
@@ -130,7 +127,6 @@ def plot_newton(data: RunData, path: str | PathLike[str]) -> Path:
         if (data.newton_residual > 0.0).any():
             lower.set_yscale("log")
         lower.set_ylabel("residual [N]")
-        lower.set_xlabel("time [s]")
         lower.margins(x=0.01)
     return path
 
@@ -165,8 +161,7 @@ def plot_residuals(table: str | PathLike[str], path: str | PathLike[str]) -> Pat
     if not takes:
         raise InputError("there are no samples to draw", file=table)
     shown = list(takes.items())[:MOST_ROWS]
-    with figure(path, 8.0, 0.6 + 1.7 * len(shown)) as (drawn, path):
-        rows = drawn.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    with over_time(path, 8.0, 0.6 + 1.7 * len(shown), len(shown)) as (rows, path):
         for axis, ((name, use, unit), markers) in zip(rows, shown, strict=True):
             for marker, samples in markers.items():
                 times, distance = np.array(samples).T
@@ -178,7 +173,6 @@ def plot_residuals(table: str | PathLike[str], path: str | PathLike[str]) -> Pat
             axis.set_ylim(bottom=0.0)
             if len(markers) <= MOST_NAMES:
                 beside(axis, 7)
-        rows[-1].set_xlabel("time [s]")
     return path
 
 
@@ -275,8 +269,7 @@ def plot_prediction(
     directions : (nm,) markers that are directions, drawn as they are [rad]
     """
     shown = names[:MOST]
-    with figure(path, 8.0, 0.6 + 1.8 * len(shown)) as (drawn, path):
-        rows = drawn.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    with over_time(path, 8.0, 0.6 + 1.8 * len(shown), len(shown)) as (rows, path):
         for j, (axis, name) in enumerate(zip(rows, shown, strict=True)):
             factor, unit = (1.0, "rad") if directions[j] else (1e3, "mm")
             for i, colour in enumerate((BLUE, GREEN, RED)):
@@ -290,7 +283,6 @@ def plot_prediction(
             )
             axis.set_ylabel(f"moved [{unit}]")
             beside(axis, 7)
-        rows[-1].set_xlabel("time [s]")
     return path
 
 
@@ -356,14 +348,12 @@ def plot_sampled(panels: Sequence[Panel], path: str | PathLike[str]) -> Path:
 
 def plot_coverage(columns: Mapping[str, AnyArray], level: float, path: str | PathLike[str]) -> Path:
     """Draw which share of the recorded coordinates lies within the bands over time, with the shares that they name."""
-    with figure(path, 7.0, 2.6) as (drawn, path):
-        axis = drawn.subplots()
+    with over_time(path, 7.0, 2.6) as ((axis,), path):
         for share, colour in ((0.5, ORANGE), (level, BLUE)):
             name = f"within_{100 * share:g}"
             axis.plot(columns["time_s"], 100 * columns[name], color=colour, label=f"{100 * share:g} % band")
             axis.axhline(100 * share, color=colour, linestyle=":", linewidth=1.0)
         axis.set_ylim(-3, 103)
-        axis.set_xlabel("time [s]")
         axis.set_ylabel("recorded within [%]")
         beside(axis)
     return path

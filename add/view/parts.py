@@ -92,6 +92,10 @@ class Canvas:
         """Add lines of so many pixels of the picture, which no light changes."""
         return self.add(mesh, name, line_width=width * self.pixel, lighting=False, **style)
 
+    def text(self, text: str, at: tuple[float, float], name: str, colour: str, smaller: int = 0) -> None:
+        """Write at a place in shares of the picture; what has the name is replaced."""
+        self.plotter.add_text(text, position=at, viewport=True, name=name, font_size=self.font - smaller, color=colour)
+
 
 class Part(ABC):
     """Something in the picture that follows the time."""
@@ -182,10 +186,7 @@ class Points(Part):
         if data.goals:
             legend.append(("wanted", TARGET_COLOUR))
         for row, (text, colour) in enumerate(legend):
-            canvas.plotter.add_text(
-                text, position=(0.025, 0.885 - 0.035 * row), viewport=True, font_size=canvas.font - 1, color=colour,
-                name=f"legend {text}",
-            )  # fmt: skip
+            canvas.text(text, (0.025, 0.885 - 0.035 * row), f"legend {text}", colour, 1)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Move markers and targets."""

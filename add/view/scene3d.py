@@ -68,10 +68,7 @@ class Scale(Part):
             [(x, _BOTTOM + y, 0.0) for a, b, c, d in ends for x, y in ((a, b), (c, d))], dtype=float
         )
         unit, factor = prefixed("m", length)
-        plotter.add_text(
-            f"{length * factor:g} {unit}", position=(_LEFT, _BOTTOM + 0.015), viewport=True, name="scale",
-            font_size=self._canvas.font - 1, color=_COLOUR,
-        )  # fmt: skip
+        self._canvas.text(f"{length * factor:g} {unit}", (_LEFT, _BOTTOM + 0.015), "scale", _COLOUR, 1)
 
 
 @final
@@ -241,10 +238,7 @@ class Scene3D:
         for part in self._parts:
             part.move(moment, self.quantity)
         self.plotter.reset_camera_clipping_range()  # of where they are now: else the nearest are cut open
-        self.plotter.add_text(
-            f"t = {self.time:.{self._decimals}f} s", position=(0.025, 0.93), viewport=True, name="time",
-            font_size=self._canvas.font, color="#202124",
-        )  # fmt: skip
+        self._canvas.text(f"t = {self.time:.{self._decimals}f} s", (0.025, 0.93), "time", _COLOUR)
 
     def set_colour(self, colour: str, *, draw: bool = True) -> None:
         """Colour the bodies by one of `add.view.COLOURS`."""
@@ -298,10 +292,8 @@ class Scene3D:
         plotter = self.plotter
         plotter.set_background("white")
         plotter.remove_all_lights()
-        key = pyvista.Light(position=tuple(LIGHT), focal_point=(0, 0, 0), light_type="scene light", intensity=0.72)
-        key.positional = False
-        plotter.add_light(key)
         plotter.add_light(pyvista.Light(light_type="headlight", intensity=0.42))
-        fill = pyvista.Light(position=(1, -0.2, -0.5), focal_point=(0, 0, 0), light_type="scene light", intensity=0.25)
-        fill.positional = False
-        plotter.add_light(fill)
+        for at, strength in ((tuple(LIGHT), 0.72), ((1, -0.2, -0.5), 0.25)):
+            light = pyvista.Light(position=at, focal_point=(0, 0, 0), light_type="scene light", intensity=strength)
+            light.positional = False
+            plotter.add_light(light)

@@ -94,7 +94,8 @@ class Capture:
             If it is not UTF-8.
         """
         if not self._lines:
-            self._lines.append(_split(self._decoded()))
+            # Not str.splitlines: it also splits at characters that may stand in a name.
+            self._lines.append(self._decoded().replace("\r\n", "\n").replace("\r", "\n").split("\n"))
         return self._lines[0]
 
     def _decoded(self) -> str:
@@ -114,11 +115,6 @@ class Capture:
             line = 1 + text.count("\n", 0, text.index("\0"))
             raise InputError("not text", place=f"line {line}", found="a zero byte", expected="UTF-8 text")
         return text
-
-
-def _split(text: str) -> list[str]:
-    # Not str.splitlines: it also splits at characters that may stand in a name.
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 class Format(ABC):

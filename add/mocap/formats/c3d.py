@@ -152,23 +152,18 @@ def _reader(stream: io.BytesIO) -> Any:
             low, high = (int(word) for word in words.uint16_array[:2])
             return low + 65536 * high  # not 65535, as the package has it
 
-        # Numbers of 16 bits, in which products overflow without an error.
-        @property
-        def last_frame(self) -> int:
-            return int(super().last_frame)
-
-        @property
-        def point_used(self) -> int:
-            return int(super().point_used)
-
-        @property
-        def analog_used(self) -> int:
-            return int(super().analog_used)
+        last_frame, point_used = _whole(c3d.Reader.last_frame), _whole(c3d.Reader.point_used)
+        analog_used = _whole(c3d.Reader.analog_used)
 
         def _check_metadata(self) -> None:
             pass
 
     return Reader(stream)
+
+
+def _whole(of: property) -> property:
+    """Return a number of 16 bits as a whole one: products of such overflow without an error."""
+    return property(lambda self: int(of.__get__(self)))
 
 
 def _one_channel(reader: Any) -> None:

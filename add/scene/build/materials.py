@@ -160,7 +160,7 @@ class ElementSource:
             vectors = np.array(source.direction)
         elif isinstance(source, signals.HelixSpec):
             axis = np.array(source.around) / np.linalg.norm(source.around)
-            arms = self._middles() - np.array(source.point)
+            arms = self.mesh.points[self.mesh.cells[self.elements]].mean(axis=1) - np.array(source.point)
             round_axis = np.cross(axis, arms)
             size = np.linalg.norm(round_axis, axis=1, keepdims=True)
             if (size <= 1e-9 * np.ptp(self.mesh.points)).any():
@@ -179,9 +179,6 @@ class ElementSource:
                              found=f"zero for element {self.elements[np.argmin(length)]}",
                              expected="vectors of any other length")  # fmt: skip
         return vectors / length
-
-    def _middles(self) -> FloatArray:
-        return self.mesh.points[self.mesh.cells[self.elements]].mean(axis=1)
 
 
 def cell_data(body: SoftBodySpec, name: str, place: str) -> FloatArray:

@@ -98,9 +98,6 @@ class JointTracks:
         self._rows.append(system_site(site, self._model.bodies, self._model.layouts))
         return len(self._rows) - 1
 
-    def _value(self, block: str) -> float:
-        return float(self._layout.view(self._theta, block))
-
     def record(self, i: int, kin: Kinematics) -> None:
         """Keep state number ``i`` of the kept ones."""
         if self._points is None:
@@ -108,7 +105,7 @@ class JointTracks:
         y, rate = self._points.points(kin, self._theta)
         self._places[i] = y
         for j, (_, part, a, b) in enumerate(self._springs):
-            f, p = np.zeros((2, 3)), np.array([[self._value(name) for name in part.numbers]])
+            f, p = np.zeros((2, 3)), np.array([[float(self._layout.view(self._theta, name)) for name in part.numbers]])
             part.term.law.force(y[[a, b]], rate[[a, b]], p, False, np.zeros(1, dtype=np.int8), f)
             length = float(np.linalg.norm(y[a] - y[b]))
             self._tension[i, j] = -f[0] @ (y[a] - y[b]) / length if length else 0.0
@@ -231,19 +228,16 @@ class Energies:
     def __init__(self, built: BuiltScene, theta: FloatArray) -> None:
         self._model, self._theta = built.model, theta
         model, contacts = built.model, contact_terms(built.simulation.system)
-        kinds: dict[str, list[Any]] = {
-            "elastic": [*model.term(Elastic), *model.term(Strained)],
-            "gravity": [*model.term(Gravity), *model.term(TreeInertia)],
-        }
-        couplings = [
-            term
-            for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
-            for term in model.term(kind)
-        ]
-        chambers, muscles = storing_chambers(model), [*model.term(Muscle), *model.term(VolumetricActuator)]
+
+        def of(*kinds: type) -> list[Any]:
+            return [term for kind in kinds for term in model.term(kind)]
+
+        couplings = of(JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
+        chambers, muscles = storing_chambers(model), of(Muscle, VolumetricActuator)
         extra = {"coupling": couplings, "chambers": chambers, "muscles": muscles}
-        kinds |= {name: terms for name, terms in extra.items() if terms}
-        self._storing = kinds | {"contact": [term for _, term in contacts]}
+        self._storing = {"elastic": of(Elastic, Strained), "gravity": of(Gravity, TreeInertia)}
+        self._storing |= {name: terms for name, terms in extra.items() if terms}
+        self._storing["contact"] = [term for _, term in contacts]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -328,13 +322,13 @@ def run_data(
     reports = [record.report for record in trajectory.records]
     between = [reports[a:b] for a, b in pairwise(kept)]
     layout = system.parameters
-    drawn: dict[str, list[Any]] = {kind: [] for kind in _PICTURES}
+    drawn: dict[str, Any] = dict.fromkeys(_PICTURES, ())
     for body in model.bodies:
         picture = body.picture(theta, model.layouts)
         if picture is None:
             continue
         kind, values = picture
-        drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
+        drawn[kind] += (_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values),)
     obstacles = tuple(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity, *_triangles(o))
         for o in model.obstacles_at(theta)
@@ -361,17 +355,15 @@ def run_data(
         newton_iterations=np.array([sum(one.iterations for one in some) for some in between], dtype=np.int64),
         newton_residual=np.array([max(one.residual for one in some) for some in between]),
         contact_force=force,
-        bodies=tuple(drawn["bodies"]),
         obstacles=obstacles,
         markers={name: markers[:, j] for j, name in enumerate(built.marker_names) if name not in directions},
         targets=targets,
-        sheets=tuple(drawn["sheets"]),
-        solids=tuple(drawn["solids"]),
         lines=joints.lines(),
         joints=joints.joints(),
         contacts=touching.data() if contacts else ContactData(),
         goals=goals(built),
         carry=trajectory.state(trajectory.n_steps).carry,
+        **drawn,
     )
 
 

@@ -229,12 +229,17 @@ OPEN = 0.01
 CLOSED = 1e-9
 
 
+def _joined(built: BuiltScene) -> Iterator[tuple[str, JointPart, Any, bool]]:
+    """Yield name, part and coupling of each part between bodies, and whether it holds two points of a coupling."""
+    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
+        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
+        yield name, part, built.scene.couplings.get(name), of_points
+
+
 def open_joints(built: BuiltScene) -> Iterator[str]:
     """Yield joints whose ends do not start together."""
     kin = built.model.begins(built.theta)
-    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
-        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
+    for name, part, item, of_points in _joined(built):
         if not of_points or not isinstance(item, BallSpec | FixedSpec | HingeSpec):
             continue
         gap = _distance(built, part, kin)
@@ -253,8 +258,7 @@ def aimless_springs(built: BuiltScene) -> Iterator[str]:
     its slope: a body that is held by such a spring stays, and a fit of k ends where it began.
     """
     kin = built.model.begins(built.theta)
-    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
+    for name, part, item, _ in _joined(built):
         if not isinstance(item, SpringSpec | HardeningSpringSpec):
             continue
         if item.length is None:
@@ -265,9 +269,7 @@ def aimless_springs(built: BuiltScene) -> Iterator[str]:
                     "them together from all directions; 'length': 0 says that this is meant"
                 )
             continue
-        if not item.length:
-            continue
-        if _distance(built, part, kin) > CLOSED * item.length:
+        if not item.length or _distance(built, part, kin) > CLOSED * item.length:
             continue
         text = (
             f"couplings.{name}: its ends start at one place, where a spring of {item.length:g} m has no direction: it "

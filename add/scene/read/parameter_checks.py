@@ -297,7 +297,7 @@ def _shadowed(spec: SceneSpec, path: str, at: str, experiments: dict[str, dict[s
         return
     for item in spec.experiments:
         for other in item.overrides:
-            if covers(path, other) or covers(other, path):
+            if related(path, other):
                 yield Problem(
                     at,
                     f"experiment '{item.name}' overrides '{other}', so this parameter is not shared",
@@ -306,9 +306,9 @@ def _shadowed(spec: SceneSpec, path: str, at: str, experiments: dict[str, dict[s
                 )
 
 
-def covers(path: str, other: str) -> bool:
-    """Return whether a path is another one or contains it."""
-    return other == path or other.startswith(path + ".")
+def related(path: str, other: str) -> bool:
+    """Return whether of two paths one is the other or contains it."""
+    return f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.")
 
 
 def _overlaps(spec: SceneSpec, full: dict[str, Any]) -> Iterator[Problem]:
@@ -322,7 +322,7 @@ def _overlaps(spec: SceneSpec, full: dict[str, Any]) -> Iterator[Problem]:
             for before, others, experiment in seen:
                 if experiment is not None and item.experiment is not None and experiment != item.experiment:
                     continue
-                if not (covers(before, target) or covers(target, before)):
+                if not related(before, target):
                     continue
                 if before == target and others is not None and picked is not None and not others & picked:
                     continue
@@ -363,5 +363,5 @@ def check_phase_overrides(spec: SceneSpec, full: dict[str, Any], k: int) -> Iter
             yield Problem(at, "is not a number", shown(value), "a number or a list of numbers")
         for item in spec.experiments:
             for other in item.overrides:
-                if covers(path, other) or covers(other, path):
+                if related(path, other):
                     yield Problem(at, f"experiment '{item.name}' overrides '{other}': which counts?", f"'{path}'")

@@ -2,11 +2,13 @@
 
 import copy
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from add.errors import InputError
 from add.summary import few
@@ -102,7 +104,7 @@ def set_value(raw: dict[str, Any], path: str, value: Any, defaults: dict[str, An
         if after is _MISSING or after is None:
             if not isinstance(node, dict):
                 raise InputError(explain_missing(raw, path)[0], place=path)
-            after = _plain(default) if default is not _MISSING and default is not None else {}
+            after = plain(default) if default is not _MISSING and default is not None else {}
             node[key] = after
         node = after
     if isinstance(node, dict):
@@ -113,11 +115,18 @@ def set_value(raw: dict[str, Any], path: str, value: Any, defaults: dict[str, An
         raise InputError(explain_missing(raw, path)[0], place=path)
 
 
-def _plain(node: Any) -> Any:
-    """Deep copy with lists for tuples, as JSON has them."""
-    if isinstance(node, dict):
-        return {key: _plain(item) for key, item in node.items()}
-    return [_plain(item) for item in node] if isinstance(node, list | tuple) else node
+def plain(value: Any) -> Any:
+    """Return objects of the format, arrays and tuples as dictionaries, lists and numbers."""
+    if isinstance(value, BaseModel):
+        kinds = {key: getattr(value, key) for key in ("type", "shape", "model") if key in type(value).model_fields}
+        fields = type(value).model_fields.items()
+        given = {of.alias or key: getattr(value, key) for key, of in fields if key in value.model_fields_set}
+        return plain(kinds | given)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 Pattern = tuple[str, ...]

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from add.errors import InputError, naming
 from add.machine.files import is_text, nodes, read_text, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
 from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
-from add.scene.read.paths import entries, explain_missing, nearest, path_slots, set_value
+from add.scene.read.paths import entries, explain_missing, nearest, path_slots, plain, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.links import NONE_READ, Robots, add_static_shapes, hand_over
@@ -51,24 +51,6 @@ def check_scene(
     require_kind(raw, Mapping, "scene", "a dictionary; of a file: add.load_scene(path)")
     require_plain_json(raw, "scene", most=MOST_ENTRIES)
     return _scene(plain(raw), None, Path(folder if folder is not None else ".").absolute(), kind, robots)
-
-
-def _objects(value: BaseModel) -> dict[str, Any]:
-    """Return the objects within an object, not yet as dictionaries."""
-    fields = type(value).model_fields
-    return {fields[name].alias or name: getattr(value, name) for name in fields if name in value.model_fields_set}
-
-
-def plain(value: Any) -> Any:
-    """Return objects of the format, arrays and tuples as dictionaries, lists and numbers."""
-    if isinstance(value, BaseModel):
-        kinds = {key: getattr(value, key) for key in ("type", "shape", "model") if key in type(value).model_fields}
-        return plain({**kinds, **_objects(value)})
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def from_source(scene: S, source: Path | None) -> S:

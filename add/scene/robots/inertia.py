@@ -309,7 +309,7 @@ def in_body_frames(robot: Robot) -> Robot:
             joints.append(joint)
             continue
         anchor = free_name(f"{link.name}_anchor", taken)
-        links += [RobotLink(anchor, 0.0, np.zeros(3), np.zeros((3, 3))), link.moved(back[link.name])]
+        links += [RobotLink(anchor), link.moved(back[link.name])]
         frame = free_name(f"{link.name}_frame", taken)
         fixed = RobotJoint(frame, "fixed", anchor, link.name, *shifted[link.name][1:], _X)
         joints += [replace(joint, child=anchor), fixed]

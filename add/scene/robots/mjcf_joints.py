@@ -57,7 +57,7 @@ def read_joints(
             shift = -joint.start * joint.axis if joint.kind == "slide" else np.zeros(3)
             child = name if k == len(chain) - 1 else mjcf.new(f"{name}_{k + 1}", "body", "site")
             if child != name:
-                links[child] = RobotLink(child, 0.0, np.zeros(3), np.zeros((3, 3)))
+                links[child] = RobotLink(child)
             joints.append(
                 replace(
                     joint, parent=parent, child=child, position=position + rotation @ shift, rotation=rotation @ back

@@ -128,9 +128,9 @@ class RobotLink:
     """
 
     name: str
-    mass: float
-    centre: FloatArray
-    inertia: FloatArray
+    mass: float = 0.0
+    centre: FloatArray = field(default_factory=lambda: np.zeros(3))
+    inertia: FloatArray = field(default_factory=lambda: np.zeros((3, 3)))
     collision: tuple[RobotGeometry, ...] = ()
     visual: tuple[RobotGeometry, ...] = ()
 
@@ -361,7 +361,7 @@ class Robot:
     ignored: tuple[str, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     frames: dict[str, LinkPlace] = field(default_factory=dict)
-    static: RobotLink = field(default_factory=lambda: RobotLink(WORLD, 0.0, np.zeros(3), np.zeros((3, 3))))
+    static: RobotLink = field(default_factory=lambda: RobotLink(WORLD))
     excluded_shapes: tuple[tuple[tuple[str, int], tuple[str, int]], ...] = ()
     actuators: tuple[RobotActuator, ...] = ()
     tendons: tuple[RobotTendon, ...] = ()

@@ -204,7 +204,7 @@ def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOption
     ends = {end.attributes.get("link") for joint in root.all("joint") for end in joint.all("parent")}
     if "world" in ends - set(links):  # what stands still, in files of Drake
         source.note("robot", "link 'world' is not among its links: it stands still")
-        links["world"] = RobotLink("world", 0.0, np.zeros(3), np.zeros((3, 3)))
+        links["world"] = RobotLink("world")
     return links
 
 

@@ -200,7 +200,7 @@ def _planar(source: Source, joint: RobotJoint, links: dict[str, RobotLink], name
         if name in names or (part != "turn" and name in links):
             source.fail(place, "a planar joint needs names for its parts", f"'{name}' is taken", "other names")
         if part != "turn":
-            links[name] = RobotLink(name, 0.0, np.zeros(3), np.zeros((3, 3)))
+            links[name] = RobotLink(name)
         first = part == "x"
         parts.append(
             replace(

@@ -81,11 +81,8 @@ def places_of(name: str, body: articulated.ArticulatedBodySpec) -> list[LinkOf]:
     """Return the places of a robot that are no links of their own: merged links, sites. They have no surface."""
     robot = robot_of(name, body)
     links = {link.name for link in robot.links if is_body(link)}
-    none = np.zeros(3)
     return [
-        LinkOf(name, RobotLink(key, 0.0, none, np.zeros((3, 3))))
-        for key, (link, _, _) in robot.frames.items()
-        if key not in links and link != WORLD
+        LinkOf(name, RobotLink(key)) for key, (link, _, _) in robot.frames.items() if key not in links and link != WORLD
     ]
 
 
