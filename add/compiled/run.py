@@ -171,7 +171,7 @@ class CompiledRun:
             if self._limit is not None:
                 self._limit.check()
             given_up = not taken and replay is None and scale >= 0.0
-            wider = self._with_places(chosen, candidates) if given_up else candidates
+            wider = self._with_places(Choices(*chosen), candidates) if given_up else candidates
             if wider is candidates:
                 break
             # What acts by now had no places in the matrix.
