@@ -52,6 +52,8 @@ _compile_for_wheels(Path(__file__).with_name("portable"))
 
 # Numba asks this for the class of each array that compiled code returns, and is not prepared for what Ctrl-C raises
 # there, in the first line of Python behind the compiled ones: a process ended by it. What is cached runs no Python.
+# Numba keeps what it finds here at the first such array, so a program that calls its own functions before it imports
+# `add` goes on as numba does alone.
 serialize._numba_unpickle = functools.cache(serialize._numba_unpickle)
 
 #: How symbols are named within files: what was kept with other names counts no more.
