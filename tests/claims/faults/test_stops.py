@@ -266,6 +266,7 @@ def test_ctrl_c_of_a_script_is_an_exception(tmp_path, named):
         raw["contact"] = {"friction": 0.4, "mesh": {"thickness": 0.004, "stiffness": 1e8, "onset": 0.003}}
     (tmp_path / "scene.json").write_text(json.dumps(raw))
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(add.__file__))}
-    run = subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=env, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=env, capture_output=True, text=True,
+                         timeout=240)  # fmt: skip
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.split() == 40 * ["interrupted"]
