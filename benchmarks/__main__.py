@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from add.compiled.available import available
 from add.linalg import one_blas_thread
 from benchmarks.articulated import articulated
 from benchmarks.beside_mujoco import beside_mujoco
@@ -56,6 +57,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.page and (arguments.only or arguments.small) and not arguments.stored:
         parser.error("a page needs a full run")
+    if not arguments.stored and not available():
+        parser.error("compiled steps are not there, and figures would be those of other ones: run `add warm`")
     if arguments.stored:
         result = json.loads(arguments.stored.read_text(encoding="utf-8"))
     else:

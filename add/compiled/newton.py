@@ -173,7 +173,7 @@ def _at_round_off(arrays, routines, at, chosen, point, step, merit, scale, data)
 @njit(**CALLED)
 def free_share(routines, q0, q1):
     """Return the share of the way from q0 to q1 (n,) that is free; NaN where Python could not say."""
-    share = np.empty(1)
+    share = np.full(1, np.nan)
     of_two(routines.limit, (q0, 0, q1, 0, share, 0))
     return share[0]
 

@@ -1,6 +1,9 @@
 """The routines that compiled steps call by address: LAPACK, equations of a state, sparse matrices, limits of trials."""
 
 import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple, final
 
@@ -39,9 +42,26 @@ class AskedLimit:
         self._theta = theta
         return self._address
 
-    def check(self) -> None:
-        """Raise what asking has raised."""
-        raised, self._raised = self._raised, None
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Raise at the end what asking has raised within.
+
+        Python answers signals in the first line of what is called, before it can be caught there, and ignores it.
+        """
+        usual = sys.unraisablehook
+
+        def hear(what: "sys.UnraisableHookArgs") -> object:
+            if issubclass(what.exc_type, KeyboardInterrupt) and what.object in (None, self._share):
+                self._raised = what.exc_value
+                return None
+            return usual(what)
+
+        sys.unraisablehook = hear
+        try:
+            yield
+        finally:
+            sys.unraisablehook = usual
+            raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
 

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, final
 
 import numpy as np
@@ -193,14 +194,13 @@ class CompiledRun:
             arena, routines = self._common(asked, candidates)
             if self._limit is not None:
                 routines = routines._replace(limit=self._limit.asked_at(theta))
-            taken, *fields, (u_left, chosen, iterations, factorizations, scale) = take_steps(
-                arena, routines, timing, criteria, (q, v),
-                self._start, self.signals(timing, n), theta, replay is not None, (u, held, begun),
-            )  # fmt: skip
-            if self._limit is not None:
-                self._limit.check()
+            with nullcontext() if self._limit is None else self._limit.heard():
+                taken, *fields, (u_left, chosen, iterations, factorizations, scale) = take_steps(
+                    arena, routines, timing, criteria, (q, v),
+                    self._start, self.signals(timing, n), theta, replay is not None, (u, held, begun),
+                )  # fmt: skip
             given_up = not taken and replay is None and scale >= 0.0
-            wider = self._with_places(chosen, candidates) if given_up else candidates
+            wider = self._with_places(Choices(*chosen), candidates) if given_up else candidates
             if wider is candidates:
                 break
             # What acts by now had no places in the matrix.

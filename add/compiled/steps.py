@@ -27,7 +27,7 @@ from add.compiled.pack import PackedSystem
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import CHUNK, layout_of, links_of, move_parameters, move_prescribed, pull_charts
 from add.compiled.tree_equations import new_lifted
-from add.compiled.walk import Choices, choices_of, with_rows
+from add.compiled.walk import choices_of, with_rows
 from add.equations.kinematics import Carry
 from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Instant, Signals
@@ -241,8 +241,8 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
         put(old_q[0], states_q[k])
         put(old_v[0], states_v[k])
         done += 1
-    u, decided = point.u.copy(), Choices(chosen.rows.copy(), chosen.ends.copy())
-    return done, rows[:n_rows].copy(), (u, decided, left[0], left[1], left[2])
+    decided = chosen.rows.copy(), chosen.ends.copy()
+    return done, rows[:n_rows].copy(), (point.u.copy(), decided, left[0], left[1], left[2])
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -253,8 +253,9 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     the `Signals` of every step to take, with one axis more. ``given``: for a ``replay`` of one step, or one that goes
     on, u to begin with (n,), the choices to hold, and what is `Begun` of it.
 
-    Returns how many were found, the fields of their `Steps`, and of the step that was not found the last u, the choices
-    there, iterations, factorisations and scale of `Begun`; a negative scale where there is nothing to go on from.
+    Returns how many were found, the fields of their `Steps`, and of the step that was not found the last u, the fields
+    of the choices there, iterations, factorisations and scale of `Begun`; a negative scale where there is nothing to go
+    on from.
     """
     n, n_rotations = layout_of(arrays).size[0], layout_of(arrays).rotations.size
     n_steps, n_choices = signals.weights.shape[0], given[1].ends.size
@@ -268,7 +269,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     out = q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends
     driven = start, signals, theta
     done, rows, left = _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
-    # No `Steps`: making one would run Python, and a signal that comes then would find numba unprepared.
+    # No `Steps`, no `Choices`: making one runs Python, and Ctrl-C, which Python hears first of all then, ends it there.
     return (
         done, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows, ends[:done].copy(), left,
     )  # fmt: skip

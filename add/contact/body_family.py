@@ -27,7 +27,7 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_jacobian,
     mesh_contact_parameters,
 )
-from add.kernels.sticking import new_stick_rows, stick_rows_of_bodies, sticking
+from add.kernels.sticking import new_stick_rows, stick_rows, stick_rows_of_bodies, sticking
 from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
@@ -96,7 +96,7 @@ call_stick_rows = when_called(
     stick_rows_of_bodies,
     (
         types.NamedTuple([types.float64, *[_ROW] * 3], Motion), types.NamedTuple([_INTS, _ROW, _ROWS], Packed), _ROWS,
-        types.float64[:, ::1], types.boolean, _ROWS, typeof(new_stick_rows.py_func(0, 12, 6)),
+        types.float64[:, ::1], types.boolean, _ROWS, typeof(new_stick_rows(0, 12, 6)),
     ),
     types.none,
 )  # fmt: skip
@@ -107,7 +107,7 @@ def held_rows(arena, k, at, rows, derivatives):
     """Return where the multipliers of a family of `HeldPairs` begin, coordinates and numbers, and its `StickRows`."""
     c, held = _own(arena, arena.families[k, FIELD]), sticking(rows)
     n, size = held.shape[0], at.q.size
-    out, own = new_stick_rows(n, 12, 6, derivatives), np.empty((n, 18), dtype=np.int64)
+    out, own = stick_rows(n, 12, 6, derivatives), np.empty((n, 18), dtype=np.int64)
     given = Motion(at.t, at.q, at.v, at.theta), Packed(c.ints, c.floats, c.places)
     call_stick_rows((*given, held, at.q[size - 3 * n :].reshape((n, 3)), derivatives, own, out))
     return size - 3 * n, own, out
@@ -254,7 +254,9 @@ call_mesh_force = when_called(
     (*[_ROW] * 3, _MESHES, typeof(Law(0, 0)), _NEAR, _ROWS, _ROW),
     types.Tuple((_ROWS, types.boolean)),
 )
-call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES, types.float64), _NEAR)
+call_near_pairs = when_called(
+    near_pairs, (types.float64[:, ::1], _ROW, _MESHES, types.float64), types.Tuple(_NEAR.types)
+)
 
 
 @njit(**FAMILY)
@@ -275,7 +277,7 @@ def _mesh_forces(arena, k, at, replay, rows, out):
     if not covered:  # look for pairs where too few are near, for this trial alone
         x, half = places_and_halves(at.q, at.v, at.theta, meshes)
         if np.isfinite(x).all():  # else Newton went astray, and notices
-            near = call_near_pairs((x, half, meshes, 0.0))
+            near = Near(*call_near_pairs((x, half, meshes, 0.0)))
             found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, rows, out))
     return found
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from add.errors import InputError
-from add.kernels.boxes import boxes_of, near_primitives, overlapping
+from add.kernels.boxes import edges_at_faces, near_primitives
 from add.kernels.primitives import crossing
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -120,9 +120,7 @@ def crossings(primitives: Primitives, x: FloatArray) -> IntArray:
     x : (n_points, 3) [m]
     """
     body, edges, faces = primitives.body, primitives.edges, primitives.faces
-    wide = np.zeros(primitives.meets.shape[0])
-    of_edges, of_faces = (boxes_of(np.arange(len(one)), one, body, x, x, wide) for one in (edges, faces))
-    pairs = overlapping(of_edges, of_faces, primitives.meets, False)
+    pairs = edges_at_faces(edges, faces, body, primitives.meets, x)
     return np.asarray(pairs[crossing(pairs, edges, faces, x)])
 
 

@@ -9,9 +9,10 @@ from typing import final
 import numpy as np
 
 from add.equations.term import Candidates, Decision
-from add.kernels.contact_arrays import CENTRE, OMEGA, VELOCITY, Contacts, Motion
+from add.kernels.contact_arrays import CENTRE, OMEGA, VELOCITY, Contacts, Frames, Motion
 from add.kernels.contact_blocks import Slots, block_keys
-from add.kernels.contact_detection import detect, frames_of, meetings
+from add.kernels.contact_detection import detect, fields_of_frames, meetings
+from add.kernels.contact_pairs import Shapes
 from add.kernels.shape_grid import BODY, FIRST, STOP
 from add.typing import BoolArray, IntArray
 
@@ -85,7 +86,8 @@ class Blocks:
     def near_rows(self, motion: Motion, ahead: float) -> Decision:
         """Return the rows of all pairs that touch once every point has a ball that it leaves in ``ahead`` s."""
         contacts = self.contacts
-        frames = frames_of(0, motion, contacts)
+        (bodies, coefficients), of_shapes = fields_of_frames(motion, contacts)
+        frames = Frames(bodies, coefficients, Shapes(*of_shapes))
         nodes = contacts.points[:, 2] < 0
         spins = np.linalg.norm(frames.B[:, OMEGA], axis=1)
         speeds = np.linalg.norm(frames.B[:, VELOCITY], axis=1)
@@ -95,11 +97,11 @@ class Blocks:
         of_points[~nodes] = speeds[carrier] + spins[carrier] * lever
         start = contacts.points[nodes, 0]
         of_points[nodes] = np.linalg.norm(motion.v[start[:, None] + np.arange(3)], axis=1)
-        of_shapes = np.linalg.norm(frames.shapes.V, axis=1)
+        faster = np.linalg.norm(frames.shapes.V, axis=1)
         finite = np.isfinite(contacts.bounds)
-        of_shapes[finite] += np.linalg.norm(frames.shapes.W[finite], axis=1) * contacts.bounds[finite]
+        faster[finite] += np.linalg.norm(frames.shapes.W[finite], axis=1) * contacts.bounds[finite]
         arms, spheres = contacts.arms.copy(), contacts.spheres.copy()
-        margin = ahead * (of_points + of_shapes.max(initial=0.0))
+        margin = ahead * (of_points + faster.max(initial=0.0))
         arms[:, 3] += margin
         runs = contacts.runs
         spheres[:, 3] += np.maximum.reduceat(margin, runs[:, FIRST]) if margin.size else 0.0

@@ -187,7 +187,7 @@ class CollisionMesh:
             np.add.at(of_vertices, triangles[:, k], angle[:, None] * of_faces)
         order, boxes, below = box_tree(vertices[triangles])
         counts = len(vertices), len(triangles), len(edges), len(boxes)
-        at = layout(*counts)
+        at = getattr(layout, "py_func", layout)(*counts)  # by Python: what is compiled runs no Python on its way out
         out = np.empty(at.size)
         out[:HEAD] = *self.half_extent, *counts
         parts = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.mesh_arrays import EDGE_EDGE, REST_FACTOR, VERTEX_FACE, Near, reach_share
+from add.kernels.mesh_arrays import EDGE_EDGE, REST_FACTOR, VERTEX_FACE, reach_share
 from add.kernels.mesh_pairs import apart_at_rest, gather
 from add.kernels.ordering import first_not_below, order_of
 from add.kernels.primitives import box_gap
@@ -242,6 +242,15 @@ def _of_bodies(near, corners, body, wanted):
 
 
 @njit(cache=True)
+def edges_at_faces(edges, faces, body, meets, x):
+    """Return the pairs (k, 2) of an edge and a face whose boxes overlap at places x (n_points, 3), sorted."""
+    wide = np.zeros(meets.shape[0])
+    of_edges = boxes_of(np.arange(edges.shape[0]), edges, body, x, x, wide)
+    of_faces = boxes_of(np.arange(faces.shape[0]), faces, body, x, x, wide)
+    return overlapping(of_edges, of_faces, meets, False)
+
+
+@njit(cache=True)
 def near_primitives(primitives, x0, x1, wide, other):
     """Return pairs of vertices and faces (k, 2), and of edges (m, 2), whose boxes of ways overlap, both sorted.
 
@@ -328,7 +337,7 @@ def _with_gaps(pairs, kind, x, half, least, most, meshes):
 
 @njit(cache=True)
 def near_pairs(x, half, meshes, margin):
-    """Return the `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m].
+    """Return the fields of `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m].
 
     Bodies may move by ``margin`` of the greatest of these until pairs are looked for again.
     """
@@ -337,4 +346,4 @@ def near_pairs(x, half, meshes, margin):
     vf, ee = near_primitives(meshes, x, x, wide, wide)
     vf, vf_gaps, vf_runs, vf_least = _with_gaps(vf, VERTEX_FACE, x, half, least, skin, meshes)
     ee, ee_gaps, ee_runs, ee_least = _with_gaps(ee, EDGE_EDGE, x, half, least, skin, meshes)
-    return Near(x, wide, half, least, vf, ee, vf_gaps, ee_gaps, vf_runs, ee_runs, vf_least, ee_least)
+    return x, wide, half, least, vf, ee, vf_gaps, ee_gaps, vf_runs, ee_runs, vf_least, ee_least

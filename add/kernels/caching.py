@@ -24,7 +24,7 @@ from typing import Any
 
 import numba
 from llvmlite.binding import get_host_cpu_features  # type: ignore[import-untyped]
-from numba.core import config, types
+from numba.core import config, serialize, types
 from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher, OmittedArg
@@ -49,6 +49,12 @@ def _compile_for_wheels(marker: Path) -> None:
 
 
 _compile_for_wheels(Path(__file__).with_name("portable"))
+
+# Numba asks this for the class of each array that compiled code returns, and is not prepared for what Ctrl-C raises
+# there, in the first line of Python behind the compiled ones: a process ended by it. What is cached runs no Python.
+# Numba keeps what it finds here at the first such array, so a program that calls its own functions before it imports
+# `add` goes on as numba does alone.
+serialize._numba_unpickle = functools.cache(serialize._numba_unpickle)
 
 #: How symbols are named within files: what was kept with other names counts no more.
 _SYMBOLS = 3

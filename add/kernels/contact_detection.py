@@ -99,6 +99,14 @@ def frames_of(order, motion, contacts):
     return Frames(B, k, Shapes(contacts.kind, contacts.size, R, p, V, W))
 
 
+@njit(cache=True, error_model="numpy")
+def fields_of_frames(motion, contacts):
+    """Return the fields of `Frames` without derivatives, and those of their `Shapes`, for Python."""
+    frames = frames_of(0, motion, contacts)
+    shapes = frames.shapes
+    return (frames.B, frames.k), (shapes.kind, shapes.size, shapes.R, shapes.p, shapes.V, shapes.W)
+
+
 @njit(cache=True, error_model="numpy", inline="always")
 def reach_of(row, column, theta, contacts):
     """Return the gap at which the law of a row and a column of the tables begins [m]."""

@@ -74,14 +74,17 @@ class StickRows(NamedTuple):
     stiffness: FloatArray
 
 
-@njit(**CALLED)
-def new_stick_rows(k, m, p, derivatives=True):
+def new_stick_rows(k: int, m: int, p: int, derivatives: bool = True) -> StickRows:
     """Return room for k pairs, without ``derivatives`` for c, by_v, limit and stiffness alone."""
     n = k if derivatives else 0
     return StickRows(
         np.empty((k, 3)), np.empty((k, 3, m)), np.empty((n, 3, m)), np.empty((n, m, m)),
         np.empty((n, 3, p)), np.empty((n, m, p)), np.empty(k), np.empty(k),
     )  # fmt: skip
+
+
+#: The same, for compiled functions.
+stick_rows = njit(**CALLED)(new_stick_rows)
 
 
 @njit(cache=True, error_model="numpy")

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from benchmarks import __main__ as command
 from benchmarks.backends import DefaultLU, Timed
@@ -38,6 +39,22 @@ def test_kernels_are_counted_and_put_back():
     assert clock.calls == calls
 
 
+@pytest.fixture
+def warm(monkeypatch):
+    monkeypatch.setattr(command, "available", lambda: True)
+
+
+def test_nothing_is_measured_before_the_steps_are_compiled(monkeypatch, tmp_path, capsys):
+    """A whole run ended at its eighth section, and sections before it took the steps of the terms."""
+    begun = []
+    monkeypatch.setitem(command.SECTIONS, "exactness", begun.append)
+    monkeypatch.setattr(command, "available", lambda: False)
+    monkeypatch.setattr("sys.argv", ["python", "--only", "exactness", "--output", str(tmp_path / "latest.json")])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "run `add warm`" in capsys.readouterr().err and not begun
+
+
 def test_targets_say_what_is_missed():
     assert Target("a", 1.0, 2.0).met
     assert not Target("a", 1.0, 2.0, at_least=True).met
@@ -46,6 +63,7 @@ def test_targets_say_what_is_missed():
     assert [target.met for target in found] == [False, False]
 
 
+@pytest.mark.usefixtures("warm")
 def test_every_run_adds_a_line_to_the_history(monkeypatch, tmp_path, capsys):
     row = {"scene": "nothing", "step": 1e-12, "reactions": 0.0, "cotangents": 1e-9}
     monkeypatch.setitem(command.SECTIONS, "exactness", lambda small: [row])
@@ -60,6 +78,7 @@ def test_every_run_adds_a_line_to_the_history(monkeypatch, tmp_path, capsys):
     assert [line["figures"] for line in lines] == [{"nothing: difference of the back ends": 1e-9}] * 2
 
 
+@pytest.mark.usefixtures("warm")
 def test_parts_and_small_runs_stay_out_of_the_history(monkeypatch, tmp_path):
     row = {"scene": "nothing", "step": 1e-12, "reactions": 0.0, "cotangents": 1e-9}
     monkeypatch.setattr(command, "SECTIONS", {"exactness": lambda small: [row], "sizes": lambda small: {}})

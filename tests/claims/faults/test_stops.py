@@ -15,6 +15,7 @@ from faults.runs import FIT, begun, command, ran, same_run, scene
 from support.processes import Forked, wait_until
 from support.tiers import long_case
 
+import add
 from add.io.lock import holder_of
 from add.machine.interrupts import GRACE, Terminated, stops_are_interruptions, stops_wait
 
@@ -133,9 +134,8 @@ def usual_stops():
 
 
 def test_a_stop_waits_until_compiled_code_has_converted_its_results(usual_stops):
-    """It ignores an exception of the conversion."""
-    twice = numba.njit(lambda a: (a, a))
-    twice(np.ones(2))
+    """It ignores an exception of the conversion, of which the first runs Python."""
+    twice = numba.njit("UniTuple(float64[::1], 2)(float64[::1])")(lambda a: (a, a))
     sent, results = [], []
 
     def watch(frame, event, argument):
@@ -232,3 +232,41 @@ def test_the_end_of_waiting_answers(usual_stops):
         done.append(3)
     signal.signal(signal.SIGINT, usual)
     assert done == [2]
+
+
+#: A run that Python itself stops by Ctrl-C, as in a script or a notebook, at many moments.
+NOTEBOOK = """
+import json, signal
+import add
+sim = add.load_scene("scene.json").build()
+sim.run()
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for k in range(40):
+    signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.0017 * k)
+    try:
+        while True:
+            sim.run()
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("named", ["shape", "mesh"])
+def test_ctrl_c_of_a_script_is_an_exception(tmp_path, named):
+    """Compiled code makes no value by Python on its way out: numba is not prepared for what is raised there."""
+    ball = {"type": "soft", "mesh": {"shape": "sphere", "radius": 0.05, "edge": 0.05}, "velocity": [0, 0, -1.0],
+            "material": {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 150}}  # fmt: skip
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 40}}
+    raw["bodies"] = {"a": ball | {"position": [0, 0, 0.06]}}
+    if named == "shape":
+        raw["obstacles"] = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
+        raw["contact"] = {"stiffness": 1e6, "stiffness_per": "area", "friction": 0.4}
+    else:
+        raw["bodies"]["b"] = ball | {"position": [0, 0.01, -0.06], "velocity": [0, 0, 1.0]}
+        raw["contact"] = {"friction": 0.4, "mesh": {"thickness": 0.004, "stiffness": 1e8, "onset": 0.003}}
+    (tmp_path / "scene.json").write_text(json.dumps(raw))
+    env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(add.__file__))}
+    run = subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=env, capture_output=True, text=True,
+                         timeout=240)  # fmt: skip
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert run.stdout.split() == 40 * ["interrupted"]
