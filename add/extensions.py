@@ -6,7 +6,7 @@ group ``add.extensions`` of an installed package. See docs/extensions.md for one
 """
 
 from add.errors import InputError
-from add.machine.extensions import load_file
+from add.machine.foreign import load_file
 from add.mocap.formats.base import Capture, Choices, Format
 from add.scene.spec.common import Spec
 from add.scene.spec.couplings import CouplingExtension, PairExtension

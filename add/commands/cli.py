@@ -358,7 +358,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         shared.tell(f"error: {error.filename or 'a file'}: {reason}")
         return 2
     except Exception as error:
-        from add.machine.extensions import failed_in
+        from add.machine.foreign import failed_in
 
         place = failed_in(error)
         if place is None:

@@ -310,7 +310,7 @@ def console(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _import_extensions(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
-    from add.machine.extensions import load_file
+    from add.machine.foreign import load_file
 
     for file in files:
         load_file(file)

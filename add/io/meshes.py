@@ -17,7 +17,7 @@ import numpy as np
 from add.errors import InputError, naming
 from add.geometry import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
 from add.machine.files import explaining, in_bytes, most_of_memory, read_regular, require_readable, require_regular
-from add.machine.foreign_readers import little_memory, read_apart
+from add.machine.foreign import little_memory, read_apart
 from add.typing import AnyArray, FloatArray
 
 #: Memory that reading takes, in sizes of the file: lists of Python's numbers, at worst.

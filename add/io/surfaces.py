@@ -24,7 +24,7 @@ from add.geometry.triangle_surface import Repaired, TriangleSurface, as_surface,
 from add.io.lock import replacing
 from add.io.meshes import quiet, read_mesh, write_mesh
 from add.machine.files import most_of_memory, read_regular, read_text, require_readable
-from add.machine.foreign_readers import little_memory, read_all_apart, read_apart
+from add.machine.foreign import little_memory, read_all_apart, read_apart
 from add.typing import AnyArray, FloatArray, IntArray
 
 #: Formats whose readers are known to end.

@@ -20,7 +20,7 @@ from add.commands.report_texts import targets_left
 from add.errors import InputError
 from add.extensions import CouplingExtension, Extension, ObjectiveExtension, PairExtension, SolverExtension, load_file
 from add.joints.law_term import TURN, JointFormula
-from add.machine.extensions import VARIABLE, load_installed
+from add.machine.foreign import VARIABLE, load_installed
 from add.mocap import read_take
 from add.scene.build.inverse_problem import inverse_problem
 from add.scene.spec.couplings import SpringSpec

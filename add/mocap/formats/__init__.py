@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from add.errors import InputError, naming
-from add.machine.extensions import load_installed
+from add.machine.foreign import load_installed
 from add.mocap.formats.base import Capture, Choices, Format, likeness
 from add.mocap.formats.c3d import C3D
 from add.mocap.formats.motive import MotiveCSV

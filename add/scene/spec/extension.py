@@ -11,7 +11,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from add.errors import AddError, InputError
-from add.machine.extensions import first_line, load_installed, version_of
+from add.machine.foreign import first_line, load_installed, version_of
 from add.scene.spec import kinds
 from add.scene.spec.common import Spec, objects_in
 from add.scene.spec.kinds import problem

@@ -27,7 +27,7 @@ from fuzz.mutate import mutated_bytes, mutated_hdf5, mutated_json, replaced
 
 import add.io.hdf5
 import add.machine.files
-import add.machine.foreign_readers
+import add.machine.foreign
 import add.scene.build.sizes
 from add.commands.cli import main
 from add.errors import AddError, InputError
@@ -290,13 +290,13 @@ def _limited(seconds: float) -> Iterator[None]:
 @contextlib.contextmanager
 def _little_memory() -> Iterator[None]:
     known = [(module, module.available_memory) for module in (add.machine.files, add.io.hdf5, add.scene.build.sizes)]
-    patience, add.machine.foreign_readers.PATIENCE = add.machine.foreign_readers.PATIENCE, 2.0
+    patience, add.machine.foreign.PATIENCE = add.machine.foreign.PATIENCE, 2.0
     for module, _ in known:
         module.available_memory = lambda: MEMORY
     try:
         yield
     finally:
-        add.machine.foreign_readers.PATIENCE = patience
+        add.machine.foreign.PATIENCE = patience
         for module, function in known:
             module.available_memory = function
 

@@ -21,7 +21,7 @@ from add.io.runfolder import RunFolder
 from add.io.surfaces import read_surface
 from add.io.trajectory_file import last_time, read_run, write_run
 from add.machine.files import require_plain_json
-from add.machine.foreign_readers import read_apart
+from add.machine.foreign import read_apart
 from add.mocap import read_csv
 
 #: Seconds of this process within which what needs no process of its own is refused.
@@ -80,7 +80,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("name", ["tecplot.tec", long_case("ansys.msh"), "off.off"])
 def test_readers_that_do_not_end(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("add.machine.foreign_readers.PATIENCE", 0.3)
+    monkeypatch.setattr("add.machine.foreign.PATIENCE", 0.3)
     (tmp_path / name).write_text(ENDLESS[name])
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"{name}.*does not come to an end"):
