@@ -48,7 +48,7 @@ def holding(packed: PackedSystem, n_rows: int) -> PackedSystem | None:
         term = system.deciding[number]
         contact = term.inner if isinstance(term, LiftedDecidingTerm) else term
         if isinstance(contact, BodyContact) and contact.sizes is None:
-            held = HeldPairs(contact.family(), number, n_rows // 3)
+            held = HeldPairs(contact, number, n_rows // 3)
             lifted = LiftedConstraint(held, term.lift) if isinstance(term, LiftedDecidingTerm) else held
             with_held = replace(system, constraints=(*system.constraints, lifted))
             try:
@@ -120,12 +120,12 @@ def bears(arrays, routines, at, lifted, chosen, data):
         for j in range(size):
             forces[i, j] = data[(n - held + i) * n + free[j]]
     reactions = at.q[n - held :]
-    share(routines.blas, forces, limits, reactions)
+    share_reactions(routines.blas, forces, limits, reactions)
     return not beyond(reactions.reshape((held // 3, 3)), limits, 1.0).any()
 
 
 @njit(**CALLED)
-def share(blas, forces, limits, reactions):
+def share_reactions(blas, forces, limits, reactions):
     """Replace reactions (3 k,) by those with the same effect that count, see `add.solve.hybrid_friction`.
 
     ``forces`` (3 k, n) is what a unit of each does. With F their transposed and W the limits, reactions W F^T x solve
@@ -177,3 +177,5 @@ _state = typeof(empty_arena()), typeof(NONE), typeof(empty_instant()), typeof(_r
 #: Asked for by systems under hybrid friction alone.
 call_rests = when_called(rests, (*_state, types.int64), types.Tuple((_bool, typeof(_none))))
 call_bears = when_called(bears, (*_state, typeof(_row)), _bool)
+#: What Python calls of it, with the types of its arguments.
+SHARE = share_reactions, (typeof(NONE.blas), types.float64[:, ::1], typeof(_row), typeof(_row))

@@ -10,6 +10,7 @@ from numba import from_dtype, typeof, types
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.family_term import FamilyConstraint
+from add.equations.term import DecidingTerm
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, rates_in, unpacker
 from add.kernels.boxes import near_pairs
 from add.kernels.by_address import when_called
@@ -171,14 +172,14 @@ class HeldPairs(FamilyConstraint):
 
     Attributes
     ----------
-    contact : Family
+    contact : DecidingTerm
         Of the pairs.
     follows : int
-        Number of its deciding term.
+        Its number among those that decide.
     n : number of pairs
     """
 
-    contact: Family
+    contact: DecidingTerm
     follows: int
     n: int
 
@@ -190,7 +191,7 @@ class HeldPairs(FamilyConstraint):
     def family(self, first: int) -> Family:
         """Return the arrays of the contact, which decides what sticks."""
         rows = first + np.arange(self.n_rows)
-        return Family(HELD, self.contact.arrays, (rows, rows))
+        return Family(HELD, self.contact.family().arrays, (rows, rows))
 
 
 def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:

@@ -9,6 +9,8 @@ names code: whoever runs the command does. Processes that a command starts inher
 named.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import importlib
@@ -29,10 +31,7 @@ from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import IO
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import IO, TYPE_CHECKING
 
 from add.errors import InputError
 from add.machine.files import available_memory, in_bytes
@@ -46,11 +45,15 @@ _LEAST, _TIMES = 5e8, 200.0
 
 _CODE = """
 import sys; sys.path[:] = {path!r}
-from add.machine.foreign_readers import _serve; _serve({reader!r}, {memory!r})
+from add.machine.foreign import _serve; _serve({reader!r}, {memory!r})
 """
 
 #: What a reader returns.
-Arrays = dict[str, NDArray[np.generic]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Arrays = dict[str, NDArray[np.generic]]
 
 
 def read_apart(
@@ -91,7 +94,7 @@ def read_all_apart(
     wait = PATIENCE if patience is None else patience
     tasks = [(file, wait + Path(file).stat().st_size / BYTES_A_SECOND) for file in files]
     room = available_memory() if memory is None else memory
-    code = _CODE.format(path=sys.path, reader=reader, memory=room if np.isfinite(room) else 0.0)
+    code = _CODE.format(path=sys.path, reader=reader, memory=room if math.isfinite(room) else 0.0)
     out: list[Arrays | InputError] = []
     while len(out) < len(tasks):
         out += _read_in_process(code, tasks[len(out) :])
@@ -136,6 +139,8 @@ def _answer(stream: IO[bytes], file: str) -> Arrays | InputError | None:
     content = stream.read(said)
     if len(content) < said:
         return None
+    import numpy as np  # commands that read nothing do without
+
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return dict(arrays)
 
@@ -184,6 +189,8 @@ def little_memory(size: float) -> Iterator[None]:
 
 def _serve(reader: str, memory: float) -> None:
     """Be the process: for each file the size of its arrays, and they, or a line of JSON with the error."""
+    import numpy as np
+
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     module, _, name = reader.partition(":")
     function = getattr(importlib.import_module(module), name)

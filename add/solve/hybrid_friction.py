@@ -28,10 +28,12 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.holding import share_reactions
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
 from add.equations.term import Decision, StickConstraint
 from add.kernels.sticking import beyond, groups, meet
+from add.linalg.blas import addresses
 from add.solve.newton import Point, Solve
 from add.solve.proximal import flow
 from add.solve.step_equations import NewtonResult
@@ -96,21 +98,15 @@ class StickingPoints:
         """Return the reactions (n_points, 3) that count, of which ``reactions`` are some with the same effect [N]."""
         shared = np.bincount(self.label) > 1
         reactions = reactions.copy()
-        # A point that bears nothing still needs a number; it will be released.
-        weight = np.sqrt(np.maximum(self.limits, 1e-12 * max(float(self.limits.max()), 1e-300)))
         for group in np.flatnonzero(shared):
             members = np.flatnonzero(self.label == group)
             entries = np.flatnonzero(self.label[self.point] == group)
             dofs, column = np.unique(self.column[entries], return_inverse=True)
-            force = np.zeros((dofs.size, members.size, 3))
-            force[column, np.searchsorted(members, self.point[entries])] = self.rows[entries]
-            weighted = (force * weight[members][:, None]).reshape(dofs.size, -1)
-            total = force.reshape(dofs.size, -1) @ reactions[members].ravel()
-            # Coordinates have different units: rows of like size, so that the rank is found.
-            size = np.linalg.norm(weighted, axis=1)
-            size[size == 0.0] = 1.0
-            shares = np.linalg.lstsq(weighted / size[:, None], total / size, rcond=1e-10)[0]
-            reactions[members] = shares.reshape(-1, 3) * weight[members][:, None]
+            forces = np.zeros((members.size, 3, dofs.size))
+            forces[np.searchsorted(members, self.point[entries]), :, column] = self.rows[entries]
+            shares = reactions[members].ravel()
+            share_reactions(addresses(), forces.reshape(shares.size, -1), self.limits[members], shares)
+            reactions[members] = shares.reshape(-1, 3)
         return reactions
 
 

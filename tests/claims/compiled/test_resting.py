@@ -1,5 +1,6 @@
 """Compiled steps in which equations hold what rests, under hybrid friction, against those of the terms."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,10 @@ def test_matrices_of_single_steps() -> None:
     one = pulled()
     run = one.run(n_steps=20)
     assert run.records[-1].mu.size == 12
+    again = pickle.loads(pickle.dumps(run))
+    assert np.array_equal(again.records[-1].mu, run.records[-1].mu)
     bars = Cotangents(*np.random.default_rng(1).normal(size=(2, *run.q.shape)))
+    assert np.array_equal(pullback(one, again, one.theta, bars), pullback(one, run, one.theta, bars))
     mine, theirs = (pullback(s, run, one.theta, bars) for s in (one, by_terms(one)))
     assert np.abs(mine - theirs).max() <= 1e-9 * np.abs(theirs).max()
     assert_same_step_jacobians(one, 20, 2, True)
