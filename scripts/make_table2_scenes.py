@@ -121,6 +121,7 @@ def strings_cube() -> Json:
                 "type": "cable",
                 "a": {"body": "cube", "at": [0.05, 0.05 * sign, 0]},
                 "b": {"body": f"{side} handle"},
+                "length": 0.1500050101696607,  # from where the handles stand before the first row of their motion
                 "stiffness": 5,
             }
             for side, sign in sides.items()
@@ -249,6 +250,7 @@ def bands_cubes() -> Json:
                 "type": "cable",
                 "a": {"body": "lower", "at": [x, y, 0.5 * edge]},
                 "b": {"body": "upper", "at": [x, y, -0.5 * edge]},
+                "length": 0.1003,  # as before the first row of its motion
                 "stiffness": 20,
                 "damping": 0.2,
                 "collide": True,

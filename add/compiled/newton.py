@@ -284,16 +284,22 @@ FRESH = Begun(0, 0, -1.0, np.zeros(0))
 
 
 @njit(**CALLED)
-def to_hold(step, chosen):
+def to_hold(chosen):
     """Return how many pairs equations would hold, those that do not slip under hybrid friction, and how many touch."""
     held, touching = 0, 0
-    if step.holds:
-        for k in range(chosen.rows.shape[0]):
-            bits = chosen.rows[k, BITS]
-            if bits & ACTIVE != 0:
-                touching += 1
-                held += bits & SLIP == 0
+    for k in range(chosen.rows.shape[0]):
+        bits = chosen.rows[k, BITS]
+        if bits & ACTIVE != 0:
+            touching += 1
+            held += bits & SLIP == 0
     return held, touching
+
+
+@njit(**CALLED)
+def rests_at_first(chosen):
+    """Whether something touches at a first guess, and nothing slips: what rests is held from the first iterate on."""
+    held, touching = to_hold(chosen)
+    return held > 0 and held == touching
 
 
 @njit(**CALLED)
@@ -322,8 +328,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
     merits[iterations] = merit
     if not np.isfinite(merit):
         return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
-    held, touching = to_hold(step, chosen)
-    if held > 0 and held == touching:  # what rests is held from the first iterate on
+    if step.holds and rests_at_first(chosen):
         return GIVEN_UP, iterations, factorizations, RESTING, swapped, chosen
     if filled:
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
@@ -332,7 +337,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
         merit = merits[iterations] = merit_of(step, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
-        if merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(step, chosen)[0] > 0:
+        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen)[0] > 0:
             return GIVEN_UP, iterations, factorizations, HOLDING, swapped, chosen
         if merit <= tolerance:
             return CONVERGED, iterations, factorizations, scale, swapped, chosen

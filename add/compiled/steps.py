@@ -16,9 +16,11 @@ from add.compiled.newton import (
     RESTING,
     Formula,
     Step,
+    evaluate,
     free_share,
     new_iterate,
     new_room,
+    rests_at_first,
     solve_step,
     to_hold,
     tolerated,
@@ -181,11 +183,6 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
     for k in range(n_steps):
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
-        if held and not replay:
-            before = Instant(formula.t - formula.dt, old_q[0], old_v[0], point.a, theta, now)
-            rests, kept = call_rests((arrays, routines, before, point.lifted, given[1], held))
-            if not rests:
-                break
         for i in range(n):
             stars[0, i] = formula.alpha_0 * old_q[0, i] + formula.alpha_1 * old_q[1, i]
             stars[1, i] = formula.alpha_0 * old_v[0, i] + formula.alpha_1 * old_v[1, i]
@@ -203,6 +200,14 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             break
         holds = not replay and layout.size[2] != 0
         step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers, held)
+        if held and not replay:
+            # As where a run goes on from here: what needs nothing that holds is found without.
+            if k and not rests_at_first(evaluate(arrays, routines, step, given[1], False, point)[1]):
+                break
+            before = Instant(formula.t - formula.dt, old_q[0], old_v[0], point.a, theta, now)
+            rests, kept = call_rests((arrays, routines, before, point.lifted, given[1], held))
+            if not rests:
+                break
         status, iterations, factorizations, scale, swapped, chosen = solve_step(
             arrays, routines, step, kept, begun, point, trial, room, merits[k]
         )
@@ -212,7 +217,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             at = Instant(formula.t, point.q, point.v, point.a, theta, now)
             if not call_bears((arrays, routines, at, point.lifted, chosen, room.data)):
                 break
-        if status != GIVEN_UP and to_hold(step, chosen)[0] > 0:
+        if status != GIVEN_UP and holds and to_hold(chosen)[0] > 0:
             status, scale = GIVEN_UP, HOLDING
         if status == GIVEN_UP:
             left = iterations, factorizations, scale

@@ -74,6 +74,8 @@ def test_what_rests(case: str) -> None:
     one = CASES[case]()
     found, expected = assert_same(one, one.n_steps, 1e-8)
     assert held_in_blocks(found) > 15
+    for k in (7, 21):
+        assert np.array_equal(one.run(n_steps=one.n_steps, state=found.state(k)).q, found.q[k:]), "of the state alone"
     for mine, theirs in zip(found.records, expected.records, strict=True):
         assert mine.mu.size == theirs.mu.size
         assert np.allclose(mine.mu, theirs.mu, rtol=1e-6, atol=1e-6)
