@@ -9,6 +9,7 @@ from fuzz.drops import drop, run, run_many
 from support.small_models import RoughObjective
 from support.tiers import long_case
 
+import add.solve.fallbacks
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.scene import scene_from_dict
 
@@ -86,16 +87,19 @@ def test_a_thousand_drops(first: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "attempt"), [(133, 3), (52, 6), (383, 3), (927, 3), (550, 3)],
+    ("seed", "attempt"), [(133, 3), (52, 5), (383, 3), (927, 3), (550, 3)],
     ids=["rigid hybrid", "rigid hybrid, at last", "soft hybrid", "rigid linear", "soft linear"],
 )  # fmt: skip
-def test_gradient_through_proximal_steps(seed: int, attempt: int) -> None:
+def test_gradient_through_proximal_steps(seed: int, attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that ends by proximal steps is a solution like any other: the sweeps and replayed differences agree."""
+    if attempt == 5:  # or later, where rounding tells first guesses apart; none of what comes before
+        for way in ("_by_faces", "_stiffened"):
+            monkeypatch.setattr(add.solve.fallbacks, way, lambda *_: None)
     built = scene_from_dict(drop(seed)).build()
     theta, simulation = built.theta, built.simulation
     whole = built.run(n_steps=FAILED_ONCE.get(seed, 19))
     assert all(r.report.residual <= r.report.tolerance for r in whole.records)
-    proximal = next(k for k, r in enumerate(whole.records) if r.report.attempt == attempt)
+    proximal = next(k for k, r in enumerate(whole.records) if r.report.attempt >= attempt)
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     _, trajectory = evaluate(simulation, objective, n_steps=proximal + 1)
     reverse = value_and_gradient(simulation, objective, n_steps=proximal + 1)
