@@ -27,8 +27,8 @@ from add.kernels.arena import CHOICE, Instant, empty_arena, empty_instant
 from add.kernels.borrowed import put
 from add.kernels.by_address import when_called
 from add.kernels.caching import CALLED, njit
-from add.kernels.contact_pairs import ACTIVE, BITS, STICKS
-from add.kernels.sticking import all_sticking, beyond, with_sticking
+from add.kernels.contact_pairs import ACTIVE, BITS
+from add.kernels.sticking import all_sticking, beyond, sticking, with_sticking
 from add.linalg.blas import N, getrf, getrs
 from add.typing import FloatArray
 
@@ -61,10 +61,10 @@ def holding(packed: PackedSystem, n_rows: int) -> PackedSystem | None:
 
 def touching(packed: PackedSystem, before: Kinematics, theta: FloatArray) -> int:
     """Return how many equations hold what touches before a step; zero where nothing does, or steps are not these."""
-    sticking = packed.system.sticking
-    if packed.sparse or len(sticking) != 1:
+    terms = packed.system.sticking
+    if packed.sparse or len(terms) != 1:
         return 0
-    return 3 * int(np.count_nonzero(sticking[0][1].decide(before, theta)[:, BITS] & ACTIVE))
+    return 3 * int(np.count_nonzero(terms[0][1].decide(before, theta)[:, BITS] & ACTIVE))
 
 
 @njit(**CALLED)
@@ -85,10 +85,8 @@ def rests(arrays, routines, at, lifted, none, held):
     rows, ends = with_sticking(found.rows[found.ends[number] : found.ends[number + 1]], True), none.ends.copy()
     for k in range(number + 1, ends.size):
         ends[k] = rows.shape[0]
-    kept, sticking = Choices(rows, ends), 0
-    for k in range(rows.shape[0]):
-        sticking += rows[k, BITS] & STICKS != 0
-    if 3 * sticking != held:
+    kept = Choices(rows, ends)
+    if 3 * sticking(rows).shape[0] != held:
         return False, kept
     call_residual(routines.residual, (arrays, at, lifted, True, kept, 0, r))
     for i in range(r.size - held, r.size):
@@ -106,10 +104,7 @@ def bears(arrays, routines, at, lifted, chosen, data):
     k, number = _following(arrays)
     rows = chosen.rows[chosen.ends[number] : chosen.ends[number + 1]]
     free, n, held = layout_of(arrays).free, at.q.size, layout_of(arrays).size[4]
-    sticking = 0
-    for i in range(rows.shape[0]):
-        sticking += rows[i, BITS] & STICKS != 0
-    if 3 * sticking != held or not all_sticking(rows):
+    if 3 * sticking(rows).shape[0] != held or not all_sticking(rows):
         return False
     here = at_rows(at, parts_of(arrays, lifted)) if links_of(arrays).sizes.size else at
     limits = held_rows(arrays, k, here, rows, False)[2].limit
