@@ -11,7 +11,7 @@ from support.robot_files import INERTIAL, joint, link, urdf, written
 
 from add.commands.cli import cli
 from add.errors import InputError
-from add.machine import foreign_readers
+from add.machine import foreign
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
 from add.scene.robots import read_robot
@@ -107,12 +107,12 @@ def test_foreign_meshes_are_read_in_one_process(tmp_path, suffix, monkeypatch):
 
 
 def test_a_reader_that_ends_its_process_takes_no_other_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(foreign_readers, "PATIENCE", 1.0)
+    monkeypatch.setattr(foreign, "PATIENCE", 1.0)
     names = ("good", "ends", "good", "refuses", "endless", "good")
     paths = [tmp_path / f"{k}.{name}" for k, name in enumerate(names)]
     for path in paths:
         path.write_text(str(os.getpid()))
-    found = foreign_readers.read_all_apart("fuzz.greedy:moody", paths)
+    found = foreign.read_all_apart("fuzz.greedy:moody", paths)
     assert [int(one["a"][0]) if isinstance(one, dict) else 0 for one in found] == [4, 0, 4, 0, 0, 4]
     for k, text in ((1, "its reader ended with 3"), (3, "no mood"), (4, "does not come to an end")):
         assert text in str(found[k]) and str(paths[k]) in str(found[k])
