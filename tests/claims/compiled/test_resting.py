@@ -23,6 +23,13 @@ def cube(**more: Any) -> dict[str, Any]:
     return {"cube": BOX | {"position": [0.02, 0, 0.03], "orientation": LEANING} | more}
 
 
+def rolling() -> dict[str, Any]:
+    """A ball with its weight beside the middle, which rolls: what is held need not stand still."""
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.3}
+    start = {"position": [0, 0, 0.0499], "velocity": [0.5, 0, 0], "angular_velocity": [0, 10.0, 0]}
+    return {"ball": ball | start | {"center_of_mass": [0.004, 0.001, 0.002]}}
+
+
 def soft() -> dict[str, Any]:
     mesh = {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [2, 2, 1]}
     material = {"model": "neo-hookean", "young": 2e5, "poisson": 0.4, "density": 300.0, "viscosity": 200.0}
@@ -64,6 +71,7 @@ CASES = {
         cube(orientation=[1, 0, 0, 0], position=[0, 0, 0.0299]) | {"other": BOX | {"position": [0.3, 0, 0.0299]}},
         slope=False,
     ),
+    "rolling ball": lambda: simulation(rolling(), slope=False),
     "soft": lambda: simulation(soft()),
     "leg": lambda: simulation(leg(), slope=False),
 }
