@@ -1,4 +1,4 @@
-"""What others made and this program runs: readers of other packages, and extensions.
+"""Code of others that this program runs: readers of other packages, and extensions.
 
 Readers that may not end, or take all memory, run in a process of their own, for a limited time. Starting one costs
 about a second, so that formats whose readers are known to end are read at once instead, and several files in one

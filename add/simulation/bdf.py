@@ -198,7 +198,7 @@ class BDF(BlockStepper):
 
     @property
     def anew(self) -> Carry:
-        """What says that a state is without a history: a straight one would cost a third of its first step's force."""
+        """The mark of a state without a history: a straight one would cost a third of its first step's force."""
         return RESTART if self.order > 1 else NO_CARRY
 
     @cached_property

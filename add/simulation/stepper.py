@@ -163,7 +163,7 @@ class Stepper(ABC):
 
     @property
     def anew(self) -> Carry:
-        """What a state without a history is given for its next step, where steps lie behind it."""
+        """The carry of a state without a history that has steps behind it: none where a straight one serves."""
         return NO_CARRY
 
     @property
