@@ -29,7 +29,7 @@ from add.compiled.pack import PackedSystem
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import CHUNK, layout_of, links_of, move_parameters, move_prescribed, pull_charts
 from add.compiled.tree_equations import new_lifted
-from add.compiled.walk import choices_of, with_rows
+from add.compiled.walk import choices_of, unrated, with_rows
 from add.equations.kinematics import Carry
 from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Instant, Signals
@@ -282,10 +282,9 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
 
 @njit(**CALLED)
 def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, by_numbers):
-    """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
+    """Replace the cotangents (2, n) of the state after a step by those before it; return whether there are such.
 
-    Behind theta, ``by_numbers`` has room for rates (`add.kernels.arena.rates_in`). Returns whether the matrix
-    could be solved with.
+    Behind theta, ``by_numbers`` has room for products (`add.kernels.arena.rates_in`).
     """
     layout, c = layout_of(arrays), formula.c
     free, n, n_free = layout.free, layout.size[0], layout.free.size
@@ -314,15 +313,17 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
             by_now[i] = q_bar[0, i] + c * v_bar[0, i] - whole[i]
             by_position[i] += by_now[i]
         move_parameters(arrays, at, by_now, by_numbers)
-    add_product(arrays, routines, by_acceleration, lam, True, by_a)
-    add_product(arrays, routines, by_v, lam, True, by_rates)
+    n_theta = at.theta.size
+    if by_numbers.size == n_theta or unrated(arrays):
+        add_product(arrays, routines, by_acceleration, lam, True, by_a)
+        add_product(arrays, routines, by_v, lam, True, by_rates)
     for i in range(n):
         lam[i] = -lam[i]
-    n_theta = at.theta.size
     by_numbers[n_theta:] = 0.0
     call_parameters(routines.parameters, (arrays, at, room.lifted, chosen, room.over_rows, lam, by_numbers))
-    for i in range(by_numbers.size - n_theta):
+    for i in range((by_numbers.size - n_theta) // 2):
         by_rates[i] -= by_numbers[n_theta + i]
+        by_a[i] -= by_numbers[n_theta + n + i]
     for i in range(n):
         by_rates[i] += c * by_a[i] - v_bar[0, i]
         q_bar[0, i] = q_bar[1, i] + c * formula.alpha_0 * by_rates[i]
@@ -391,7 +392,7 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
         np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, layout.size[1])), np.empty((3, rows * rows)),
     )  # fmt: skip
     pairs = (np.empty((2, n)), np.empty((2, n))), (np.empty((2, n)), np.empty((2, n)))
-    by_numbers = np.empty(theta.size + (0 if sizes.size else n))
+    by_numbers = np.empty(theta.size + (0 if sizes.size else 2 * n))
     put(theta_bar, by_numbers)
     cotangents = bars, by_position, by_numbers
     left = _pull_all(arrays, routines, timing, steps, before, signals, theta, cotangents, room, pairs)

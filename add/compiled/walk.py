@@ -153,10 +153,20 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
 
 
 @njit(**CALLED)
+def unrated(arena):
+    """Whether there are families over X whose parameters do not give the products with dr/dv and dr/da."""
+    for k in range(arena.families.shape[0]):
+        row = arena.families[k]
+        if row[OWN] == 0 and row[JACOBIAN] and not row[RATES]:
+            return True
+    return False
+
+
+@njit(**CALLED)
 def add_jacobian(arena, own, at, choices, weight_q, weight_v, weight_a, data, unrated=False):
     """Add weight_q dr/dq + weight_v dr/dv + weight_a dr/da to the values ``data`` of a matrix.
 
-    ``unrated`` leaves out the families whose parameters give the product with dr/dv.
+    ``unrated`` leaves out the families whose parameters give the products with dr/dv and dr/da.
     """
     context = context_of(arena, at)
     for k in range(arena.families.shape[0]):
@@ -226,18 +236,20 @@ def jacobian(arena, at, room, choices, weight_q, weight_v, weight_a, data):
 def matrices(arena, at, room, choices, c, over_rows, out):
     """Fill ``out`` (3, n_values) with dr/dq, dr/dv, dr/da; ``over_rows`` is for those over X where there are trees.
 
-    With c > 0 the first is J = dr/dq + c dr/dv + c^2 dr/da, and the second leaves out what `parameters`
-    will give: who asks for that hands it room for the product.
+    With c > 0 the first is J = dr/dq + c dr/dv + c^2 dr/da, and the others leave out what `parameters` will give, or
+    are not filled where it gives all: who asks for that hands it room for the products.
     """
     jacobian(arena, at, room, choices, 1.0, c, c * c, out[0])
+    if c > 0.0 and not unrated(arena):
+        return
     out[1:] = 0.0
     add_jacobian(arena, 0, at, choices, 0.0, 1.0, 0.0, out[1], c > 0.0)
-    add_jacobian(arena, 0, at, choices, 0.0, 0.0, 1.0, out[2])
+    add_jacobian(arena, 0, at, choices, 0.0, 0.0, 1.0, out[2], c > 0.0)
 
 
 @njit(**CALLED)
 def parameters(arena, at, room, choices, over_rows, lam, out):
-    """Add lam^T dr/dtheta to ``out`` (n_theta,), or (n_theta + n,), see `add.kernels.arena`."""
+    """Add lam^T dr/dtheta to ``out`` (n_theta,), or (n_theta + 2 n,), see `add.kernels.arena`."""
     add_parameters(arena, 0, at, choices, lam, out)
 
 

@@ -12,7 +12,8 @@ and goes on with
     forces      replay, rows, out       add r (n,) to ``out``; decide and return the rows, or with ``replay`` take them
     jacobian    rows, w_q, w_v, w_a, data, slots   add w_q dr/dq + w_v dr/dv + w_a dr/da to ``data[slots]``
     parameters  rows, forward, along, out   add dr/dtheta along to ``out`` (n,), or along^T dr/dtheta to it (n_theta,);
-                                            (n_theta + n,) of it asks for along^T dr/dv behind, see `rates_in`
+                                            (n_theta + 2 n,) of it asks for along^T dr/dv and along^T dr/da behind,
+                                            see `rates_in`
     inputs      rows, indptr, found     add dr by the coefficients of signals to ``found``, see `Found`
 
 ``rows`` (m, 3) int64 is the family's decision, none for one without branches; slots stand in the order of the entries
@@ -44,8 +45,8 @@ Floats4 = Annotated[FloatArray, 4, np.float64]
 
 #: Columns of `Arena.families`: addresses of the four functions, zero for none; the first of its fields, and its slots;
 #: number of its decision, -1 for none and -2 of equations; whether it is over the coordinates of trees, not over rows
-#: of X; number of its signal, -1 for none, and how many numbers follow that; whether its parameters give the product
-#: with dr/dv, too.
+#: of X; number of its signal, -1 for none, and how many numbers follow that; whether its parameters give the products
+#: with dr/dv and dr/da, too.
 FORCES, JACOBIAN, PARAMETERS, INPUTS, FIELD, SLOTS, CHOICE, OWN, SIGNAL, FOLLOWERS, RATES = range(11)
 COLUMNS = 11
 #: In the column `CHOICE`: forces of multipliers, and the equations that these hold.
@@ -191,12 +192,12 @@ def add_entry(forward, row, entry, value, along, out):
 
 @njit(**FAMILY)
 def rates_in(forward, at, out):
-    """Return where `parameters` adds along^T dr/dv, (n,) behind the numbers of ``out``, or nothing if none is asked.
+    """Return where `parameters` adds products, behind the numbers of ``out``, or nothing if none is asked.
 
-    A matrix dr/dv for one product would be a fourth of the way back through a step of cloth.
+    Those are along^T dr/dv, (n,), and behind them along^T dr/da if there is room, (2 n,). A matrix dr/dv for one
+    product would be a fourth of the way back through a step of cloth.
     """
-    n = at.theta.size
-    return borrowed(out, n, (0 if forward or out.size == n else at.v.size,))
+    return borrowed(out, at.theta.size, (0 if forward else out.size - at.theta.size,))
 
 
 @njit(**CALLED)

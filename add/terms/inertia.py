@@ -9,7 +9,7 @@ import numpy as np
 from add.equations.family import NO_ENTRIES, Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
-from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, rates_in, unpacker
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -57,6 +57,7 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 @njit(**FAMILY)
 def _parameters(arena, k, at, rows, forward, along, out):
     pairs = _own(arena, arena.families[k, FIELD])
+    products = rates_in(forward, at, out)
     for i in range(pairs.rows.size):  # by pairs, of which a soft body has many: not entry by entry
         density, damping, row, col = pairs.density[i], pairs.damping[i], 3 * pairs.rows[i], 3 * pairs.cols[i]
         alpha, by_a, by_v = at.theta[damping] if damping >= 0 else 0.0, 0.0, 0.0
@@ -69,13 +70,18 @@ def _parameters(arena, k, at, rows, forward, along, out):
             else:
                 by_a += mass * along[row + d] * a
                 by_v += mass * along[row + d] * v
+        for d in range(3 if products.size else 0):
+            load = at.theta[density] * pairs.mass[i, d] * along[row + d]
+            products[col + d] += alpha * load
+            if products.size > at.v.size:
+                products[at.v.size + col + d] += load
         if not forward:
             out[density] += by_a + alpha * by_v
             if damping >= 0:
                 out[damping] += at.theta[density] * by_v
 
 
-KIND = Kind("inertia", _Arrays, _forces, _parameters, _jacobian)
+KIND = Kind("inertia", _Arrays, _forces, _parameters, _jacobian, rates=True)
 
 
 @final
