@@ -154,8 +154,8 @@ class Tally:
             self.most_iterations = max(self.most_iterations, report.iterations)
             self.factorizations += report.factorizations
             self.fallbacks += report.attempt > 0
-            self.divided += len(record.inner) > 1
-            if len(record.inner) > 1:
+            if len(record.inner) > 1 and len(record.inner[-1].alpha) == 1:  # stages look back to several
+                self.divided += 1
                 longest = max(part.solution.dt for part in record.inner)  # halves under `impulse` differ
                 self.parts[self.steps] = round(built.scene.time.dt / longest)
             self.depths.add(built, record, theta)

@@ -66,7 +66,7 @@ def restitution_error(restitution: float, steps: float, order: int) -> float:
         Of the BDF.
     """
     by_phase = 1.1 * restitution * abs(math.log(restitution)) / steps
-    return by_phase + (2.7 / steps**2 if order == 2 else 5.0 * restitution / steps)
+    return by_phase + (2.7 / steps**2 if order > 1 else 5.0 * restitution / steps)
 
 
 def restitution_of_law(

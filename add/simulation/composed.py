@@ -74,27 +74,27 @@ class StepsInParts(DifferentiableStepper):
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through the parts; see `StepPart.pull`."""
         record, linearised = step.record, step.linearised
-        aside, before = _aside(step.assembler, record), StateTangent.zeros(self.n_history, bar[0].size)
+        other, before = aside(step.assembler, record), StateTangent.zeros(self.n_history, bar[0].size)
         for part, taken in reversed(self.parts(record)):
-            before = part.pull(TakenStep(aside, taken, step.theta, linearised), bar, theta_bar)
+            before = part.pull(TakenStep(other, taken, step.theta, linearised), bar, theta_bar)
             bar, linearised = (before.q[0], before.v[0]), None
         return before
 
     def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through the parts; see `StepPart.push`."""
         record = step.record
-        aside, parts, now = _aside(step.assembler, record), self.parts(record), tangents
+        other, parts, now = aside(step.assembler, record), self.parts(record), tangents
         for part, taken in parts[:-1]:
-            now = shifted(*part.push(TakenStep(aside, taken, step.theta), now, directions))
+            now = shifted(*part.push(TakenStep(other, taken, step.theta), now, directions))
         part, taken = parts[-1]
         linearised = None if record.inner else step.linearised
-        now, q_dot, v_dot = part.push(TakenStep(aside, taken, step.theta, linearised), now, directions)
+        now, q_dot, v_dot = part.push(TakenStep(other, taken, step.theta, linearised), now, directions)
         # Directions that have set in in different parts stand in that order; before the step they had moved nothing.
         return StateTangents(now.index, tangents.including(now.index).dot), q_dot, v_dot
 
 
-def _aside(assembler: Assembler, record: Record) -> Assembler:
-    """Return an assembler for the solves of a divided step: the other one may be at work in another thread."""
+def aside(assembler: Assembler, record: Record) -> Assembler:
+    """Return an assembler for the solves of a composed step: the other one may be at work in another thread."""
     return (assembler.copy() or assembler) if record.inner else assembler
 
 

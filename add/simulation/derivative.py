@@ -311,7 +311,7 @@ class Instant:
         wanted = ("q" if prescribed.size else "") + ("va" if c else "")
         bar, share = self._branch.state_vjp(kin, mu, theta, adjoint, rows, wanted), np.zeros_like(theta_bar)
         self._branch.parameter_vjp(kin, mu, theta, adjoint, rows, share)
-        before = StateTangent.zeros(2, n)
+        before = StateTangent.zeros(max(2, len(self.alpha)), n)
         if isinstance(self._factors, Coupling):
             self._factors.pull(adjoint, contact, bar, before, share)
         if prescribed.size:

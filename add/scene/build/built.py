@@ -32,7 +32,7 @@ from add.summary import Summarised, Summary
 from add.typing import FloatArray
 
 #: Orders of the BDF.
-ORDERS = {"bdf1": 1, "bdf2": 2, "rk4": 4}
+ORDERS = {"bdf1": 1, "bdf2": 2, "sdirk3": 3, "rk4": 4}
 
 
 @final

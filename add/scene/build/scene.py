@@ -46,7 +46,7 @@ from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import IntegratorExtension, NewtonSpec, SceneSpec, SolverExtension
 from add.simulation import BDF, StartUp, Stepper
 from add.simulation.run import Simulation
-from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
+from add.simulation.runge_kutta import DiagonallyImplicit, RungeKutta4, refuse_holding, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.simulation.substeps import Substeps
 from add.solve.step_equations import NewtonOptions
@@ -222,6 +222,8 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
     if isinstance(stepper, RungeKutta4):
         refuse_implicit(simulation)
+    elif isinstance(stepper, DiagonallyImplicit):
+        refuse_holding(simulation)
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
@@ -264,9 +266,9 @@ def _stepper(spec: SceneSpec, newton: NewtonOptions) -> Stepper:
     if isinstance(time.integrator, IntegratorExtension):
         _only_penalties(spec)
         return answer(Stepper, time.integrator, "time.integrator", time.integrator.stepper, time.dt, newton)  # type: ignore[type-abstract]
-    if time.integrator == "rk4":
+    if time.integrator in ("rk4", "sdirk3"):
         _only_penalties(spec)
-        return RungeKutta4(time.dt, newton)
+        return (RungeKutta4 if time.integrator == "rk4" else DiagonallyImplicit)(time.dt, newton)
     return BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
 
 

@@ -58,7 +58,7 @@ class SolverExtension(Extension):
 
 _BY_WORD = kinds.by_type("a name, or an object of an extension", text=str, extension=(dict, Extension))
 IntegratorSpec = Annotated[
-    Literal["bdf1", "bdf2", "rk4"] | IntegratorExtension,
+    Literal["bdf1", "bdf2", "sdirk3", "rk4"] | IntegratorExtension,
     _BY_WORD,
 ]
 LinearSolverSpec = Annotated[Literal["auto", "cholmod"] | SolverExtension, _BY_WORD]
@@ -94,8 +94,9 @@ class TimeSpec(Spec):
     Attributes
     ----------
     duration : simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9
-    integrator : backward differentiation of order 1 or 2, `bdf1` or `bdf2`; or `rk4`, the explicit Runge-Kutta method
-        of order 4, for smooth motion of small systems without contact, as trees of joints
+    integrator : backward differentiation of order 1 or 2, `bdf1` or `bdf2`; `sdirk3`, three implicit stages of order
+        3, for smooth motion, as of soft bodies that swing; or `rk4`, the explicit Runge-Kutta method of order 4, for
+        smooth motion of small systems without contact, as trees of joints
     start : how bdf2 starts: with one BDF1 step (order 2), or from the straight-line history q(-dt) = q - dt v (order 1)
     initial : initial state: as given by the bodies, or the static solution from there
     substeps : `auto`: a step that finds no solution, in which contact stops a body or a link that would move by 0.4 of
