@@ -382,3 +382,41 @@ def test_ends_of_a_joint_are_where_a_motion_begins() -> None:
         signals = {"x": {"type": "table", "times": [0, 1], "values": [first, 1]}}
         texts = warned(bodies, couplings={"c": coupling | {"stiffness": 10}}, signals=signals)
         assert any(text.startswith("couplings.c: its ends start 0.4 m apart") for text in texts) == said
+
+
+def test_air_twice_on_one_body():
+    air = {"type": "air", "body": "a"}
+    drag = {"type": "drag", "on": {"body": "a", "at": [0, 0, 0]}, "area": 0.01}
+    assert warned({"a": at(SOFT, 0)}, couplings={"one": air}) == []
+    for other in (air, drag):
+        (text,) = warned({"a": at(SOFT, 0)}, couplings={"one": air, "two": other})
+        assert text.startswith("couplings.one and couplings.two: the air acts on 'a' by each of them")
+    further = drag | {"on": {"body": "a", "at": [0.05, 0, 0]}}
+    assert warned({"a": at(SOFT, 0)}, couplings={"one": drag, "two": further}) == []
+    assert len(warned({"a": at(SOFT, 0)}, couplings={"one": drag, "two": drag})) == 1
+
+
+def test_drives_that_add_up_or_move_nothing(tmp_path):
+    links = {key: {"mass": 1.0, "shapes": [{"geometry": BOX["geometry"]}]} for key in "lm"}
+    servo = {"type": "position", "joint": "l", "stiffness": 10, "input": 0.1}
+    torque = {"type": "torque", "joint": "l", "input": 0.4}
+
+    def said(drives, **more):
+        joints = {"l": {"axis": [0, 1, 0]}, "m": {"axis": [0, 1, 0], "parent": "l", "position": [1, 0, 0]} | more}
+        tree = {"type": "articulated", "base": "fixed", "links": links, "joints": joints, "drives": drives}
+        return warned({"t": tree})
+
+    assert said({"a": servo, "b": torque, "c": servo | {"joint": "m"}}) == []
+    for one in (servo, torque):
+        (text,) = said({"a": one, "b": one})
+        assert text.startswith("bodies.t: drives.a and drives.b are drives of type '") and "'l', and add up" in text
+    (text,) = said({"a": servo | {"joint": "m"}}, motion=0.3)
+    assert text == "bodies.t: drives.a: nothing moves by it, joint 'm' has a given motion"
+    (tmp_path / "arm.xml").write_text(
+        """<mujoco><worldbody><body name="l"><joint name="l" axis="0 1 0"/><geom size="0.1"/></body></worldbody>
+        <actuator><position name="file" joint="l" kp="5"/><motor name="more" joint="l"/></actuator></mujoco>"""
+    )
+    tree = {"type": "articulated", "model": str(tmp_path / "arm.xml"), "actuators": True}
+    assert warned({"t": tree}) == []
+    (text,) = warned({"t": tree | {"drives": {"a": servo}}})
+    assert "drives.a and drives.file are drives of type 'position'" in text
