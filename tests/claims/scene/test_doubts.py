@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
-from add.scene import load_scene, scene_from_dict
-from add.scene.build.doubts import doubts
+from add.scene import experiment_scenes, load_scene, scene_from_dict
+from add.scene.build.doubts import doubts, warn
 
 SOFT = {
     "type": "soft",
@@ -420,3 +420,27 @@ def test_drives_that_add_up_or_move_nothing(tmp_path):
     assert warned({"t": tree}) == []
     (text,) = warned({"t": tree | {"drives": {"a": servo}}})
     assert "drives.a and drives.file are drives of type 'position'" in text
+
+
+def test_lengths_that_experiments_do_not_share():
+    """Of a spring whose length is that of its start, where a motion begins elsewhere in the second experiment."""
+    led = {"type": "kinematic", "geometry": BOX["geometry"], "position": [0, 0, 1], "translation": {"signal": "way"}}
+    spring = {
+        "type": "spring",
+        "stiffness": 100,
+        "a": {"body": "k", "at": [0, 0, 0]},
+        "b": {"body": "m", "at": [0] * 3},
+    }
+
+    def said(begins, **more):
+        way = {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0, 0.1]]}
+        there = {"signals.way.values": [[0, 0, begins], [0, 0, 0.2]]}
+        experiments = [{"name": "one"}, {"name": "two", "overrides": there}]
+        scene = raw({"k": led, "m": BOX}, signals={"way": way}, couplings={"s": spring | more}, experiments=experiments)
+        return warn({name: item.build() for name, item in experiment_scenes(scene_from_dict(scene)).items()})
+
+    (text,) = said(0.1)
+    assert text.startswith("couplings.s.length: it is not given") and text.endswith(
+        "1 m in 'one', 1.1 m in 'two'; give it"
+    )
+    assert said(0.0) == said(0.1, length=1.0) == []
