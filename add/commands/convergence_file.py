@@ -54,20 +54,29 @@ def with_shorter_steps(scene: Scene, factor: float) -> Scene:
                 found="'time' or 'contact'",
                 expected="paths such as 'time.dt'",
             )
-    contact = scene.contact
-    if contact.friction_law in ("linear", "tanh", "hybrid"):
-        rule = 2.0 / 3.0 if contact.stick_stiffness_rule == "effective-dt" and scene.time.integrator == "bdf2" else 1.0
-        own_contact = raw.setdefault("contact", {})
-        if contact.stick_stiffness is None:
-            if contact.stiffness is not None:  # which none has where nothing can touch
-                own_contact["stick_stiffness"] = contact.stiffness * rule * before
-            for section, said in (("nodes", contact.nodes), ("mesh", contact.mesh)):
-                if said.stiffness is not None and said.stick_stiffness is None:
-                    own_contact.setdefault(section, {})["stick_stiffness"] = said.stiffness * rule * before
-        for k, pair in enumerate(contact.pairs):
-            if pair.stiffness is not None and pair.stick_stiffness is None:
-                own_contact["pairs"][k]["stick_stiffness"] = pair.stiffness * rule * before
-    return scene_from_dict(json.loads(json.dumps(raw)), folder=scene.source.parent if scene.source else None)
+    for item, own in zip(raw.get("experiments", []), experiment_scenes(scene).values(), strict=False):
+        if own.time.dt != before or any(key.startswith("contact.") for key in item.get("overrides", {})):
+            item["overrides"] |= _sticks(own)
+    finer = scene_from_dict(json.loads(json.dumps(raw)), folder=scene.source.parent if scene.source else None)
+    sticks = _sticks(scene)
+    return apply_overrides(finer, sticks) if sticks else finer
+
+
+def _sticks(scene: Scene) -> dict[str, Any]:
+    """Return k_t of friction by path where the scene leaves it to its step."""
+    contact, time = scene.contact, scene.time
+    if contact.friction_law not in ("linear", "tanh", "hybrid"):
+        return {}
+    rule = 2.0 / 3.0 if contact.stick_stiffness_rule == "effective-dt" and time.integrator == "bdf2" else 1.0
+    parts: dict[str, Any] = {"contact": contact}
+    if contact.stick_stiffness is None:
+        parts |= {"contact.nodes": contact.nodes, "contact.mesh": contact.mesh}
+    parts |= {f"contact.pairs.{k}": pair for k, pair in enumerate(contact.pairs)}
+    return {
+        f"{place}.stick_stiffness": part.stiffness * rule * time.dt
+        for place, part in parts.items()
+        if part.stiffness is not None and part.stick_stiffness is None  # which none has where nothing can touch
+    }
 
 
 def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...]]:

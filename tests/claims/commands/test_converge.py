@@ -317,9 +317,14 @@ def test_shorter_steps_keep_the_friction_law():
 
 
 def test_steps_of_experiments_are_shorter_too():
+    """With the law of friction of each: all had that of the scene."""
     raw = {**BALL, "experiments": [{"name": "a"}, {"name": "b", "overrides": {"time.dt": 0.02, "time.steps": 2}}]}
     scene = with_shorter_steps(scene_from_dict(raw), 2)
-    assert scene.experiments[1].overrides == {"time.dt": 0.01, "time.steps": 4}
+    stiff = {"name": "c", "overrides": {"contact.stiffness": 2e3}}
+    assert scene.experiments[1].overrides == {"time.dt": 0.01, "time.steps": 4, "contact.stick_stiffness": 20.0}
+    scene = with_shorter_steps(scene_from_dict({**BALL, "experiments": [{"name": "a"}, stiff]}), 2)
+    assert scene.experiments[0].overrides == {} and scene.contact.stick_stiffness == 10.0
+    assert scene.experiments[1].overrides["contact.stick_stiffness"] == 20.0
 
 
 def test_finer_meshes(tmp_path):
