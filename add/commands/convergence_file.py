@@ -20,12 +20,27 @@ from add.scene import Scene, apply_overrides, experiment_scenes, scene_from_dict
 from add.scene.build.scene import with_contact
 from add.scene.build.selections import body_mesh
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
+from add.scene.spec.common import NodesSelectorSpec, objects_in
+from add.scene.spec.markers import NodesMarkerSpec
 from add.typing import FloatArray
 
 
 def meshed(scene: Scene) -> dict[str, SoftBodySpec]:
-    """Return the bodies whose meshes are refined, by name."""
-    return {name: body for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)}
+    """Return the bodies whose meshes are refined, by name: not those of which nodes are selected by number."""
+    bodies = {name: body for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)}
+    return {name: body for name, body in bodies.items() if name not in _by_number(scene)}
+
+
+def _by_number(scene: Scene) -> dict[str, str]:
+    """Return bodies of which nodes are selected by number, which are others in a finer mesh, and where."""
+    out: dict[str, str] = {}
+    for place, item in objects_in(scene, ""):
+        name = place.split(".")[1] if "." in place else ""
+        if isinstance(item, NodesSelectorSpec):
+            out.setdefault(getattr(scene.couplings.get(name), "nodes", name), place)
+        elif isinstance(item, NodesMarkerSpec):
+            out.setdefault(item.body, place)
+    return out
 
 
 def with_shorter_steps(scene: Scene, factor: float) -> Scene:
@@ -141,8 +156,13 @@ def overridden(scene: Scene, path: str | Path) -> Scene:
 
 def doubts(scene: Scene) -> list[str]:
     """Return what a finer mesh changes besides the mesh."""
-    texts = []
-    soft = meshed(scene)
+    soft, numbers = meshed(scene), _by_number(scene)
+    texts = [
+        f"the mesh of '{name}' is not refined by itself: {numbers[name]} selects nodes by number, which are others "
+        "in a finer mesh; select them by where they are"
+        for name, body in scene.bodies.items()
+        if isinstance(body, SoftBodySpec) and name in numbers
+    ]
     touching = bool(scene.obstacles) or len(scene.bodies) > 1
     if soft and touching and scene.contact.stiffness_per == "node" and scene.contact.friction_law != "exact":
         texts.append(

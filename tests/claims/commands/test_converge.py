@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from add.commands import converge
 from add.commands.cli import cli
 from add.commands.convergence_file import (
+    doubts,
     estimate_text,
     left_over,
     overridden,
@@ -325,6 +326,21 @@ def test_steps_of_experiments_are_shorter_too():
     scene = with_shorter_steps(scene_from_dict({**BALL, "experiments": [{"name": "a"}, stiff]}), 2)
     assert scene.experiments[0].overrides == {} and scene.contact.stick_stiffness == 10.0
     assert scene.experiments[1].overrides["contact.stick_stiffness"] == 20.0
+
+
+def test_meshes_whose_nodes_have_numbers_stay(tmp_path):
+    """Markers, pins and ties by number were other places, and other supports, in the finer mesh."""
+    pinned = BALL["bodies"]["b"] | {"pins": [{"where": {"nodes": [0, 1]}}]}
+    tied = {"type": "attachment", "nodes": "b", "where": {"nodes": [0]}, "stiffness": 10}
+    for more, said in (
+        ({"bodies": {"b": pinned}}, "bodies.b.pins.0.where"),
+        ({"markers": {"m": {"body": "b", "nodes": [3]}}}, "markers.m"),
+        ({"couplings": {"t": tied}}, "couplings.t.where"),
+    ):
+        scene = scene_from_dict(BALL | more)
+        assert with_finer_meshes(scene, tmp_path)[1] == ()
+        assert any(text.startswith(f"the mesh of 'b' is not refined by itself: {said} sel") for text in doubts(scene))
+    assert not any("by number" in text for text in doubts(scene_from_dict(BALL)))
 
 
 def test_finer_meshes(tmp_path):
