@@ -183,13 +183,18 @@ def added_forces(built: BuiltScene) -> Iterator[str]:
     air: dict[str, list[tuple[str, Any]]] = {}
     for name, item in built.scene.couplings.items():
         if isinstance(item, AirSpec | DragSpec):
-            body, at = (item.body, None) if isinstance(item, AirSpec) else (str(item.on.body), item.on.at)
-            air.setdefault(body, []).append((name, at))
-    for body, acting in air.items():
+            owner, at = (item.body, None) if isinstance(item, AirSpec) else (str(item.on.body), item.on.at)
+            air.setdefault(owner, []).append((name, at))
+    for owner, acting in air.items():
         places = [at for _, at in acting]
         if len(acting) > 1 and (None in places or len({*places}) < len(places)):
             names = " and ".join(f"couplings.{name}" for name, _ in acting)
-            yield f"{names}: the air acts on '{body}' by each of them, and they add up; one of them is enough"
+            yield f"{names}: the air acts on '{owner}' by each of them, and they add up; one of them is enough"
+    for name, body in built.scene.bodies.items():
+        joined: dict[tuple[int, ...], int] = {}
+        for k, edge in enumerate(getattr(getattr(body, "mesh", None), "edges", ())):
+            if (first := joined.setdefault(tuple(sorted(edge)), k)) != k:
+                yield f"bodies.{name}.mesh.edges.{k}: edges.{first} joins these two nodes, too, and both springs add up"
     for name, tree in trees(built.scene).items():
         of_file = {item.name: item for item in robot_of(name, tree).actuators}
         taken = {drive.actuator for drive in tree.drives.values()}

@@ -396,6 +396,12 @@ def test_air_twice_on_one_body():
     assert len(warned({"a": at(SOFT, 0)}, couplings={"one": drag, "two": drag})) == 1
 
 
+def test_springs_twice_between_two_nodes():
+    edges = [[0, 1], [1, 2], [2, 1]]
+    net = {"type": "mass-spring", "mesh": {"points": [[0, 0, 0], [1, 0, 0], [2, 0, 0]], "edges": edges}, "mass": 1.0}
+    assert warned({"n": net}) == ["bodies.n.mesh.edges.2: edges.1 joins these two nodes, too, and both springs add up"]
+
+
 def test_drives_that_add_up_or_move_nothing(tmp_path):
     links = {key: {"mass": 1.0, "shapes": [{"geometry": BOX["geometry"]}]} for key in "lm"}
     servo = {"type": "position", "joint": "l", "stiffness": 10, "input": 0.1}
