@@ -66,10 +66,11 @@ def _lengths(experiments: dict[str, BuiltScene]) -> Iterator[str]:
     """Yield couplings whose length, left open, is not the same in all experiments, which start differently."""
     lengths: dict[str, dict[str, float]] = {}
     for experiment, built in experiments.items():
+        layout = built.model.system.parameters
         for name, item in built.scene.couplings.items():
-            if isinstance(item, _PairSpec) and "length" in item.columns and item.column("length") is None:
-                length = built.theta[built.model.system.parameters[f"couplings.{name}.length"].start]
-                lengths.setdefault(name, {})[experiment] = float(length)
+            block = f"couplings.{name}.length"
+            if block in layout and isinstance(item, _PairSpec) and item.column("length") is None:
+                lengths.setdefault(name, {})[experiment] = float(built.theta[layout[block].start])
     for name, by in lengths.items():
         low, high = min(by, key=by.__getitem__), max(by, key=by.__getitem__)
         if by[high] - by[low] > SAME_LENGTH * by[high]:
