@@ -28,18 +28,27 @@ from add.typing import FloatArray
 def meshed(scene: Scene) -> dict[str, SoftBodySpec]:
     """Return the bodies whose meshes are refined, by name: not those of which nodes are selected by number."""
     bodies = {name: body for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)}
-    return {name: body for name, body in bodies.items() if name not in _by_number(scene)}
+    return {name: body for name, body in bodies.items() if name not in _unrefined(scene)}
 
 
-def _by_number(scene: Scene) -> dict[str, str]:
-    """Return bodies of which nodes are selected by number, which are others in a finer mesh, and where."""
+#: Ends of paths to a body or its mesh that say its cells.
+_CELLS: tuple[list[str], ...] = ([], ["divisions"], ["edge"], ["hollows"], ["file"])
+
+
+def _unrefined(scene: Scene) -> dict[str, str]:
+    """Return bodies whose nodes are selected by number, others in a finer mesh, or whose mesh differs, and why."""
     out: dict[str, str] = {}
     for place, item in objects_in(scene, ""):
         name = place.split(".")[1] if "." in place else ""
+        why = f"{place} selects nodes by number, which are others in a finer mesh; select them by where they are"
         if isinstance(item, NodesSelectorSpec):
-            out.setdefault(getattr(scene.couplings.get(name), "nodes", name), place)
+            out.setdefault(getattr(scene.couplings.get(name), "nodes", name), why)
         elif isinstance(item, NodesMarkerSpec):
-            out.setdefault(item.body, place)
+            out.setdefault(item.body, why)
+    for experiment in scene.experiments:
+        for key in (path.split(".") for path in experiment.overrides):
+            if key[0] == "bodies" and key[2:3] in ([], ["mesh"]) and key[3:] in _CELLS:
+                out.setdefault(key[1], f"experiment '{experiment.name}' has a mesh of its own")
     return out
 
 
@@ -156,12 +165,11 @@ def overridden(scene: Scene, path: str | Path) -> Scene:
 
 def doubts(scene: Scene) -> list[str]:
     """Return what a finer mesh changes besides the mesh."""
-    soft, numbers = meshed(scene), _by_number(scene)
+    soft, reasons = meshed(scene), _unrefined(scene)
     texts = [
-        f"the mesh of '{name}' is not refined by itself: {numbers[name]} selects nodes by number, which are others "
-        "in a finer mesh; select them by where they are"
-        for name, body in scene.bodies.items()
-        if isinstance(body, SoftBodySpec) and name in numbers
+        f"the mesh of '{name}' is not refined by itself: {why}"
+        for name, why in reasons.items()
+        if isinstance(scene.bodies.get(name), SoftBodySpec)
     ]
     touching = bool(scene.obstacles) or len(scene.bodies) > 1
     if soft and touching and scene.contact.stiffness_per == "node" and scene.contact.friction_law != "exact":

@@ -340,7 +340,10 @@ def test_meshes_whose_nodes_have_numbers_stay(tmp_path):
         scene = scene_from_dict(BALL | more)
         assert with_finer_meshes(scene, tmp_path)[1] == ()
         assert any(text.startswith(f"the mesh of 'b' is not refined by itself: {said} sel") for text in doubts(scene))
-    assert not any("by number" in text for text in doubts(scene_from_dict(BALL)))
+    own = {"experiments": [{"name": "e", "overrides": {"bodies.b.mesh.divisions": [3, 4, 5]}}]}
+    assert any("experiment 'e' has a mesh of its own" in text for text in doubts(scene_from_dict(BALL | own)))
+    larger = {"experiments": [{"name": "e", "overrides": {"bodies.b.mesh.size": [1, 2, 3]}}]}
+    assert not any("not refined" in text for text in doubts(scene_from_dict(BALL | larger)))
 
 
 def test_finer_meshes(tmp_path):
