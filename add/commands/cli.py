@@ -50,7 +50,7 @@ def _warnings(loaded: Any) -> list[str]:
     from add.scene.build.doubts import warn
     from add.scene.build.scene import with_contact
 
-    return [text for item in experiment_scenes(with_contact(loaded)).values() for text in warn(item.build())]
+    return warn({name: item.build() for name, item in experiment_scenes(with_contact(loaded)).items()})
 
 
 def _require_one(resume: bool, force: bool) -> None:
@@ -98,7 +98,7 @@ def simulate(console: shared.Console, scene: str, output: str | None, force: boo
     loaded = loaded_scene(console, scene, runs=True)
     built = loaded.build()
     compile_others(built.simulation)
-    console.heed(warn(built))
+    console.heed(warn({"scene": built}))
     with run_in(loaded, run_path(scene, output), "simulate", force=force, resume=resume) as folder:
         with keeping(folder, scene), shared.steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)

@@ -20,12 +20,36 @@ from add.scene import Scene, apply_overrides, experiment_scenes, scene_from_dict
 from add.scene.build.scene import with_contact
 from add.scene.build.selections import body_mesh
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
+from add.scene.spec.common import NodesSelectorSpec, objects_in
+from add.scene.spec.markers import NodesMarkerSpec
 from add.typing import FloatArray
 
 
 def meshed(scene: Scene) -> dict[str, SoftBodySpec]:
-    """Return the bodies whose meshes are refined, by name."""
-    return {name: body for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)}
+    """Return the bodies whose meshes are refined, by name: not those of which nodes are selected by number."""
+    bodies = {name: body for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)}
+    return {name: body for name, body in bodies.items() if name not in _unrefined(scene)}
+
+
+#: Ends of paths to a body or its mesh that say its cells.
+_CELLS: tuple[list[str], ...] = ([], ["divisions"], ["edge"], ["hollows"], ["file"])
+
+
+def _unrefined(scene: Scene) -> dict[str, str]:
+    """Return bodies whose nodes are selected by number, others in a finer mesh, or whose mesh differs, and why."""
+    out: dict[str, str] = {}
+    for place, item in objects_in(scene, ""):
+        name = place.split(".")[1] if "." in place else ""
+        why = f"{place} selects nodes by number, which are others in a finer mesh; select them by where they are"
+        if isinstance(item, NodesSelectorSpec):
+            out.setdefault(getattr(scene.couplings.get(name), "nodes", name), why)
+        elif isinstance(item, NodesMarkerSpec):
+            out.setdefault(item.body, why)
+    for experiment in scene.experiments:
+        for key in (path.split(".") for path in experiment.overrides):
+            if key[0] == "bodies" and key[2:3] in ([], ["mesh"]) and key[3:] in _CELLS:
+                out.setdefault(key[1], f"experiment '{experiment.name}' has a mesh of its own")
+    return out
 
 
 def with_shorter_steps(scene: Scene, factor: float) -> Scene:
@@ -54,20 +78,29 @@ def with_shorter_steps(scene: Scene, factor: float) -> Scene:
                 found="'time' or 'contact'",
                 expected="paths such as 'time.dt'",
             )
-    contact = scene.contact
-    if contact.friction_law in ("linear", "tanh", "hybrid"):
-        rule = 2.0 / 3.0 if contact.stick_stiffness_rule == "effective-dt" and scene.time.integrator == "bdf2" else 1.0
-        own_contact = raw.setdefault("contact", {})
-        if contact.stick_stiffness is None:
-            if contact.stiffness is not None:  # which none has where nothing can touch
-                own_contact["stick_stiffness"] = contact.stiffness * rule * before
-            for section, said in (("nodes", contact.nodes), ("mesh", contact.mesh)):
-                if said.stiffness is not None and said.stick_stiffness is None:
-                    own_contact.setdefault(section, {})["stick_stiffness"] = said.stiffness * rule * before
-        for k, pair in enumerate(contact.pairs):
-            if pair.stiffness is not None and pair.stick_stiffness is None:
-                own_contact["pairs"][k]["stick_stiffness"] = pair.stiffness * rule * before
-    return scene_from_dict(json.loads(json.dumps(raw)), folder=scene.source.parent if scene.source else None)
+    for item, own in zip(raw.get("experiments", []), experiment_scenes(scene).values(), strict=False):
+        if own.time.dt != before or any(key.startswith("contact.") for key in item.get("overrides", {})):
+            item["overrides"] |= _sticks(own)
+    finer = scene_from_dict(json.loads(json.dumps(raw)), folder=scene.source.parent if scene.source else None)
+    sticks = _sticks(scene)
+    return apply_overrides(finer, sticks) if sticks else finer
+
+
+def _sticks(scene: Scene) -> dict[str, Any]:
+    """Return k_t of friction by path where the scene leaves it to its step."""
+    contact, time = scene.contact, scene.time
+    if contact.friction_law not in ("linear", "tanh", "hybrid"):
+        return {}
+    rule = 2.0 / 3.0 if contact.stick_stiffness_rule == "effective-dt" and time.integrator == "bdf2" else 1.0
+    parts: dict[str, Any] = {"contact": contact}
+    if contact.stick_stiffness is None:
+        parts |= {"contact.nodes": contact.nodes, "contact.mesh": contact.mesh}
+    parts |= {f"contact.pairs.{k}": pair for k, pair in enumerate(contact.pairs)}
+    return {
+        f"{place}.stick_stiffness": part.stiffness * rule * time.dt
+        for place, part in parts.items()
+        if part.stiffness is not None and part.stick_stiffness is None  # which none has where nothing can touch
+    }
 
 
 def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...]]:
@@ -132,8 +165,12 @@ def overridden(scene: Scene, path: str | Path) -> Scene:
 
 def doubts(scene: Scene) -> list[str]:
     """Return what a finer mesh changes besides the mesh."""
-    texts = []
-    soft = meshed(scene)
+    soft, reasons = meshed(scene), _unrefined(scene)
+    texts = [
+        f"the mesh of '{name}' is not refined by itself: {why}"
+        for name, why in reasons.items()
+        if isinstance(scene.bodies.get(name), SoftBodySpec)
+    ]
     touching = bool(scene.obstacles) or len(scene.bodies) > 1
     if soft and touching and scene.contact.stiffness_per == "node" and scene.contact.friction_law != "exact":
         texts.append(

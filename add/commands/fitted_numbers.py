@@ -12,7 +12,7 @@ from add.inverse.maps import Linear
 from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
-from add.scene.build.inverse_problem import TRANSFORMS
+from add.scene.build.inverse_problem import TRANSFORMS, bounds_of
 from add.scene.spec.common import Role
 from add.scene.spec.material_laws import MaterialSpec
 from add.scene.spec.objective import PriorObjectiveSpec
@@ -257,24 +257,26 @@ def numbers_for(
 def _of_priors(built: BuiltScene, known: list[str]) -> Numbers:
     """Return what the scene's own priors say of numbers that no fit gives: how far off the scene's value may be."""
     labels: list[str] = []
-    sigmas: list[float] = []
-    values: list[float] = []
+    rows: list[tuple[float, float, float, float]] = []
     priors = [item for item in built.scene.objective if isinstance(item, PriorObjectiveSpec)]
     for item in built.scene.parameters if priors else ():
         name, index = "+".join(item.all_paths()), built.numbers.resolve(item.all_paths()[0])[0]
+        limits = [built.numbers.limits(path) for path in item.all_paths()]
+        item = item.model_copy(update={"transform": "linear"})  # as it is drawn
         for prior in priors:
             if prior.parameter.partition("@")[0] not in (name, *item.all_paths()):
                 continue
             for k in item.components or range(index.size):
                 label = f"{name}[{k}]" if index.size > 1 else name
                 if label not in known and label not in labels:
+                    value = built.numbers.values[[index[k]]]
                     labels.append(label)
-                    sigmas.append(prior.sigma)
-                    values.append(float(built.numbers.values[index[k]]))
+                    rows.append((float(value[0]), prior.sigma, *bounds_of(item, limits, value)))
     n = len(labels)
+    values, sigmas, lower, upper = np.array(rows).reshape(n, 4).T
     part = Uncertain(
-        np.array(values), (Linear(),) * n, np.full(n, -np.inf), np.full(n, np.inf),
-        np.diag(np.array(sigmas) ** 2), np.zeros((0, n)), np.full((n, 2), np.nan), np.zeros((0, n)),
+        values, (Linear(),) * n, lower, upper, np.diag(sigmas**2),
+        np.zeros((0, n)), np.full((n, 2), np.nan), np.zeros((0, n)),
     )  # fmt: skip
     return Numbers(tuple(labels), (part,), dict.fromkeys(labels, "a prior of the scene"), {}, {})
 

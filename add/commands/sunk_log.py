@@ -186,7 +186,7 @@ class SunkLog(PairLog[Sunk]):
         if not self._of:
             middles = _middles(built)
             if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
-                start = _Placed.of(built, middles, built.model.at_start(theta), theta)
+                start = _Placed.of(built, middles, built.model.begins(theta), theta)
                 middles = middles._replace(meets=middles.meets & (_gaps(middles, start) >= -middles.allowed))
             self._of.append(middles)
         middles = self._of[0]

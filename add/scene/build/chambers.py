@@ -46,17 +46,23 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
     Raises
     ------
     InputError
-        For a chamber that has to be closed and is not, a hollow that is not there, a name that means none.
+        For a chamber that has to be closed and is not, a hollow that is not there or has a chamber, a wrong name.
     """
     walled: dict[str, tuple[str, actuation.ChamberSpec, _Walls]] = {}
     joined: dict[str, list[_Walls]] = {}
+    pressed: dict[tuple[str, bytes], str] = {}
     for body in bodies:
         owner = spec.bodies.get(body.name)
         if isinstance(owner, SoftBodySpec | NetSpec):
             assert isinstance(body, SoftBody | NetBody)
             for name, item in owner.chambers.items():
                 place = f"bodies.{body.name}.chambers.{name}"
-                walled[f"{body.name}/{name}"] = place, item, _walls(body, item, place)
+                walls = _walls(body, item, place)
+                walled[f"{body.name}/{name}"] = place, item, walls
+                first = pressed.setdefault((body.name, walls.triangles.tobytes()), place)
+                if first != place:
+                    raise InputError("another chamber has the same walls, and both would press on them", place=place,
+                                     found=f"those of {first}", expected="one chamber")  # fmt: skip
     known = [key for key, (_, item, _) in walled.items() if not isinstance(item, actuation.JoinedChamberSpec)]
     for place, item, walls in walled.values():
         if isinstance(item, actuation.JoinedChamberSpec):

@@ -20,6 +20,7 @@ from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.couplings import _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.nets import ClothBodySpec, NetSpec
@@ -46,16 +47,37 @@ _SHOWN = 3
 ROTATED = 1e-3
 #: Membrane stiffness of an edge over its bending from which on constant strains lock.
 LOCKING = 1e5
+#: Share by which lengths at the starts of two experiments may differ: rounding.
+SAME_LENGTH = 1e-6
 #: Joints one behind the other from which on tissue is faster on free bodies (docs/soft-robots.md#bones).
 MANY_JOINTS = 8
 
 
-def warn(built: BuiltScene) -> list[str]:
-    """Log and return what is probably not meant, though it can be simulated."""
-    texts = doubts(built)
+def warn(experiments: dict[str, BuiltScene]) -> list[str]:
+    """Log and return what is probably not meant in experiments by name, or in a scene, though it can be simulated."""
+    source = next(iter(experiments.values())).scene.source or "scene"
+    texts = [text for built in experiments.values() for text in doubts(built)] + list(_lengths(experiments))
     for text in texts:
-        logger.warning("%s: %s", built.scene.source or "scene", text)
+        logger.warning("%s: %s", source, text)
     return texts
+
+
+def _lengths(experiments: dict[str, BuiltScene]) -> Iterator[str]:
+    """Yield couplings whose length, left open, is not the same in all experiments, which start differently."""
+    lengths: dict[str, dict[str, float]] = {}
+    for experiment, built in experiments.items():
+        layout = built.model.system.parameters
+        for name, item in built.scene.couplings.items():
+            block = f"couplings.{name}.length"
+            if block in layout and isinstance(item, _PairSpec) and item.column("length") is None:
+                lengths.setdefault(name, {})[experiment] = float(built.theta[layout[block].start])
+    for name, by in lengths.items():
+        low, high = min(by, key=by.__getitem__), max(by, key=by.__getitem__)
+        if by[high] - by[low] > SAME_LENGTH * by[high]:
+            yield (
+                f"couplings.{name}.length: it is not given, and so another one in each experiment that starts "
+                f"differently: {by[low]:.5g} m in '{low}', {by[high]:.5g} m in '{high}'; give it"
+            )
 
 
 def doubts(built: BuiltScene) -> list[str]:

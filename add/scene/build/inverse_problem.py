@@ -230,7 +230,7 @@ def _parameter(item: objective.ParameterSpec, built: dict[str, BuiltScene], firs
         if item.start is not None and (broken := limit.broken(start)).any():
             said = "the format does not allow this value"
             raise InputError(said, place=f"{place}.start", found=f"{start[broken][0]:g}", expected=str(limit))
-    lower, upper = _bounds(item, limits, start)
+    lower, upper = bounds_of(item, limits, start)
     y = transform.inverse(start.astype(float))
     if item.scale is not None:
         scale = item.scale
@@ -251,7 +251,7 @@ def _parameter(item: objective.ParameterSpec, built: dict[str, BuiltScene], firs
     )
 
 
-def _bounds(item: objective.ParameterSpec, limits: Sequence[Limits], start: FloatArray) -> tuple[float, float]:
+def bounds_of(item: objective.ParameterSpec, limits: Sequence[Limits], start: FloatArray) -> tuple[float, float]:
     """Return the bounds of a parameter: those that it says, within what the scene's format demands of the number.
 
     A limit that is itself excluded, such as zero of a stiffness, is kept away from by a share of the start's distance.

@@ -307,7 +307,7 @@ _ROUNDING = 1e-9
 
 
 def refuse_other_starts(spec: SceneSpec, model: Model, theta: FloatArray, owners: Sequence[str]) -> None:
-    """Refuse couplings that leave a length or a place open at an end which starts elsewhere than its body is put.
+    """Refuse couplings that leave a length or a place open at an end, or tissue, whose body starts not where it is put.
 
     Lengths, places and directions that are not given follow from the frames of the bodies at t = 0. Pinned nodes that a
     motion has moved by then, and bodies that start on a hinge, are not where these say; ``owners``: of joint parts.
@@ -326,6 +326,14 @@ def refuse_other_starts(spec: SceneSpec, model: Model, theta: FloatArray, owners
             body.pose(model.layouts).evaluate(theta, put, rates)
     if np.array_equal(put, q):
         return
+    for tie in (tie for body in model.bodies if isinstance(body, SoftBody) for tie in body.ties):
+        if isinstance(carrier := model.body(tie.carrier), RigidBody) and carrier.moves:
+            away = float(np.abs(put - q)[model.layouts.dofs[tie.carrier].slice].max())
+            if away > _ROUNDING * max(1.0, float(np.abs(q).max())):
+                raise InputError(
+                    f"tissue is tied where the scene puts '{tie.carrier}', which starts elsewhere, on a hinge",
+                    place=tie.path, found=f"{away:.3g} m or rad", expected="a hinge that starts where it is put",
+                )  # fmt: skip
     points_alone = {body.name for body in model.bodies if isinstance(body, NodalBody) and body.rest.shape[0] == 1}
     starts, said = (model.lift.kinematics(Kinematics(x, v, np.zeros_like(v), 0.0, 0), theta) for x in (q, put))
     for name, part in zip(owners, model.joint_parts, strict=True):

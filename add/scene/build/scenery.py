@@ -35,7 +35,7 @@ from add.typing import FloatArray
 
 #: Density by which what has no size, a particle, gets one [kg/m^3].
 WATER = 1000.0
-#: Least thickness of a tree that counts, over its extent along the axes of its base.
+#: Least thickness of a tree that counts, over its extent along the axes of its first link.
 THIN_LINKS = 0.1
 #: Steps of the search for what lies below, and how near it counts as found, over the way to it.
 _LOOKS, _NEAR = 60, 1e-3
@@ -63,7 +63,7 @@ class Scenery:
     def __init__(self, scene: SceneSpec, built: BuiltScene) -> None:
         self.scene, self.model, self.theta = scene, built.model, built.theta
         model, theta = self.model, self.theta
-        self.kin = model.at_start(theta)
+        self.kin = model.begins(theta)  # where given motions have begun
         self.masses = model.node_masses(theta)
         self.pull = np.array(model.system.parameters.view(theta, "gravity"))
         self.gravity = float(np.linalg.norm(self.pull))
@@ -95,9 +95,9 @@ class Scenery:
             if not 0.0 < thin < np.inf:
                 thin = 2.0 * (0.75 * mass / np.pi / WATER) ** (1.0 / 3.0)
             if isinstance(body, TreeBody):  # robots carry thin plates that bear nothing
-                places = [self.kin.q[self.model.lift.rows[part.name].start :][:3] for part in trees[body.name]]
-                base = rotation_matrix(np.array(self._number(body, "orientation")))  # however the robot is turned
-                thin = max(thin, THIN_LINKS * float(np.ptp(places @ base, axis=0).max()))
+                frames = [self.kin.q[self.model.lift.rows[part.name].start :][:6] for part in trees[body.name]]
+                turn = rotation_matrix(frames[0][3:])  # however the robot, or its turntable, is turned
+                thin = max(thin, THIN_LINKS * float(np.ptp([row[:3] @ turn for row in frames], axis=0).max()))
             speed = max(self._speed(part) for part in parts)
             fall = max(self._fall(part, met) for part in parts) if self.gravity else 0.0
             still = min([thickness(item.kind, item.size) for item in met], default=np.inf)

@@ -20,16 +20,20 @@ from add.model.build import system_site
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
 from add.scene.build.mesh_contact import meeting_names
+from add.scene.spec.actuation import DriveSpec
 from add.scene.spec.bodies import PinSpec
 from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import (
+    AirSpec,
     BallSpec,
+    DragSpec,
     FixedSpec,
     HardeningSpringSpec,
     HingeSpec,
     SpringSpec,
 )
+from add.scene.spec.links import robot_of, trees
 from add.scene.spec.rigid import KinematicBodySpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec, SplineSignalSpec, TableSignalSpec
 from add.typing import FloatArray
@@ -171,6 +175,54 @@ def _first(built: BuiltScene, motion: SignalParameter) -> FloatArray:
     return weights @ built.theta[built.model.layouts.parameters[motion.parameter].indices[rows]]
 
 
+def added_forces(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for entries that act alike on one body or joint, and for drives of a joint that is led.
+
+    A drive of position beside one of torque is a servo with what it is to bear.
+    """
+    air: dict[str, list[tuple[str, Any]]] = {}
+    for name, item in built.scene.couplings.items():
+        if isinstance(item, AirSpec | DragSpec):
+            owner, at = (item.body, None) if isinstance(item, AirSpec) else (str(item.on.body), item.on.at)
+            air.setdefault(owner, []).append((name, at))
+    for owner, acting in air.items():
+        places = [at for _, at in acting]
+        if len(acting) > 1 and (None in places or len({*places}) < len(places)):
+            names = " and ".join(f"couplings.{name}" for name, _ in acting)
+            yield f"{names}: the air acts on '{owner}' by each of them, and they add up; one of them is enough"
+    for name, body in built.scene.bodies.items():
+        joined: dict[tuple[int, ...], int] = {}
+        for k, edge in enumerate(getattr(getattr(body, "mesh", None), "edges", ())):
+            if (first := joined.setdefault(tuple(sorted(edge)), k)) != k:
+                yield f"bodies.{name}.mesh.edges.{k}: edges.{first} joins these two nodes, too, and both springs add up"
+    for name, tree in trees(built.scene).items():
+        of_file = {item.name: item for item in robot_of(name, tree).actuators}
+        taken = {drive.actuator for drive in tree.drives.values()}
+        unsaid = [key for key in of_file if tree.actuators and key not in taken]
+        drives = tree.drives | {key: DriveSpec(actuator=key, input=0.0) for key in unsaid}
+        alike: dict[tuple[str, str, str], list[str]] = {}
+        for key, drive in drives.items():
+            what, target, by = "joint" if drive.joint else "tendon", str(drive.joint or drive.tendon), str(drive.type)
+            if drive.actuator is not None:
+                own = of_file[drive.actuator]
+                if own.muscle or own.transmission == "place":
+                    continue
+                what, target = own.transmission, own.target
+                by = "position" if own.bias[1] else "velocity" if own.bias[2] else "torque"
+            alike.setdefault((what, target, by), []).append(key)
+        for (what, target, by), keys in alike.items():
+            if all(drives[key].actuator for key in keys):  # as the robot's file has them
+                continue
+            named = " and ".join(f"drives.{key}" for key in keys)
+            if what == "joint" and target in tree.joints and tree.joints[target].motion is not None:
+                yield f"bodies.{name}: {named}: nothing moves by it, joint '{target}' has a given motion"
+            elif len(keys) > 1:
+                yield (
+                    f"bodies.{name}: {named} are drives of type '{by}' of one {what}, '{target}', and add up; one of "
+                    "them is enough"
+                )
+
+
 def unread_starts(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each velocity that a run from equilibrium does not start with."""
     if built.scene.time.initial != "equilibrium":
@@ -291,5 +343,5 @@ def _distance(built: BuiltScene, part: JointPart, kin: Kinematics) -> float:
 #: What this module doubts, in the order in which it is said.
 DOUBTS = (
     open_joints, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
-    added_rotations, drawn_starts,
+    added_rotations, added_forces, drawn_starts,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from add.commands import converge
 from add.commands.cli import cli
 from add.commands.convergence_file import (
+    doubts,
     estimate_text,
     left_over,
     overridden,
@@ -317,9 +318,32 @@ def test_shorter_steps_keep_the_friction_law():
 
 
 def test_steps_of_experiments_are_shorter_too():
+    """With the law of friction of each: all had that of the scene."""
     raw = {**BALL, "experiments": [{"name": "a"}, {"name": "b", "overrides": {"time.dt": 0.02, "time.steps": 2}}]}
     scene = with_shorter_steps(scene_from_dict(raw), 2)
-    assert scene.experiments[1].overrides == {"time.dt": 0.01, "time.steps": 4}
+    stiff = {"name": "c", "overrides": {"contact.stiffness": 2e3}}
+    assert scene.experiments[1].overrides == {"time.dt": 0.01, "time.steps": 4, "contact.stick_stiffness": 20.0}
+    scene = with_shorter_steps(scene_from_dict({**BALL, "experiments": [{"name": "a"}, stiff]}), 2)
+    assert scene.experiments[0].overrides == {} and scene.contact.stick_stiffness == 10.0
+    assert scene.experiments[1].overrides["contact.stick_stiffness"] == 20.0
+
+
+def test_meshes_whose_nodes_have_numbers_stay(tmp_path):
+    """Markers, pins and ties by number were other places, and other supports, in the finer mesh."""
+    pinned = BALL["bodies"]["b"] | {"pins": [{"where": {"nodes": [0, 1]}}]}
+    tied = {"type": "attachment", "nodes": "b", "where": {"nodes": [0]}, "stiffness": 10}
+    for more, said in (
+        ({"bodies": {"b": pinned}}, "bodies.b.pins.0.where"),
+        ({"markers": {"m": {"body": "b", "nodes": [3]}}}, "markers.m"),
+        ({"couplings": {"t": tied}}, "couplings.t.where"),
+    ):
+        scene = scene_from_dict(BALL | more)
+        assert with_finer_meshes(scene, tmp_path)[1] == ()
+        assert any(text.startswith(f"the mesh of 'b' is not refined by itself: {said} sel") for text in doubts(scene))
+    own = {"experiments": [{"name": "e", "overrides": {"bodies.b.mesh.divisions": [3, 4, 5]}}]}
+    assert any("experiment 'e' has a mesh of its own" in text for text in doubts(scene_from_dict(BALL | own)))
+    larger = {"experiments": [{"name": "e", "overrides": {"bodies.b.mesh.size": [1, 2, 3]}}]}
+    assert not any("not refined" in text for text in doubts(scene_from_dict(BALL | larger)))
 
 
 def test_finer_meshes(tmp_path):

@@ -327,6 +327,20 @@ def test_starts_and_priors_are_drawn(tmp_path):
     assert isinstance(none.exception, InputError) and "no start of one motion" in str(none.exception)
 
 
+def test_priors_are_drawn_within_what_the_format_allows(tmp_path):
+    """A sixth of these masses was below zero."""
+    fit = fit_folder(tmp_path / "fit", {"gravity[2]": (-9.81, 0.0, "linear", {})})
+    scene = throw(
+        tmp_path,
+        parameters=[{"path": "bodies.p.mass", "transform": "log"}],
+        objective=[{"type": "prior", "parameter": "bodies.p.mass", "mean": 1.0, "sigma": 1.0}],
+    )
+    asked = run("predict", fit, scene, "--samples", SAMPLES, "--jobs", 1, "-o", tmp_path / "out")
+    assert asked.exit_code == 0, asked.output
+    values = np.array(json.loads((tmp_path / "out" / "draws.json").read_text())["values"])[:, 1]
+    assert values.min() > 0.0 and "drawn again" in asked.output
+
+
 def test_refusals(tmp_path):
     fit = fit_folder(tmp_path / "fit", {"gravity[2]": (-9.81, 0.3, "linear", {})})
     scene, out = throw(tmp_path), tmp_path / "out"

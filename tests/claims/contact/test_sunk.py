@@ -34,6 +34,7 @@ BODIES = THIN | {
 }  # fmt: skip
 BLOCK = {"shape": "box", "size": [4, 4, 2]}
 TABLE = {"mass": 1e6, "shapes": [{"geometry": BLOCK}]}
+LED = {"type": "kinematic", "geometry": BLOCK, "position": [0, 0, 0.5], "translation": [0, 0, -1.5]}
 SIDES: dict[str, dict[str, Any]] = {
     "plane": {"obstacles": {"s": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}},
     "plate": {"obstacles": {"s": {"shape": "box", "center": [0, 0, -0.05], "half_size": [2, 2, 0.05]}}},
@@ -43,9 +44,9 @@ SIDES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def seen(body: str, side: str, **contact: Any) -> set[tuple[str, str]]:
+def seen(body: str, side: str | dict[str, Any], **contact: Any) -> set[tuple[str, str]]:
     """Return what the run of a body that falls on a side says."""
-    more = SIDES[side]
+    more = SIDES[side] if isinstance(side, str) else side
     bodies = {"b": BODIES[body] | {"position": [0, 0, 0.12]}} | ({} if "obstacles" in more else more)
     raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "duration": 0.5}, "bodies": bodies, "contact": contact}
     raw |= {"obstacles": more["obstacles"]} if "obstacles" in more else {}
@@ -66,6 +67,11 @@ def test_what_sinks_is_said(body: str, side: str) -> None:
     """Under forces that carry nothing, also of bodies that forces move, and between the ends of a capsule."""
     name, other = "b/l" if body == "link" else "b", "s/t" if side == "link" else "s"
     assert (name, other) in seen(body, side, stiffness=10.0, damping=0.1)
+
+
+def test_what_sinks_in_what_is_led_away_from_it_is_said() -> None:
+    """Where the scene puts the block the body is inside: nothing that started inside was news."""
+    assert ("b", "s") in seen("rigid", {"s": LED}, stiffness=10.0, damping=0.1)
 
 
 @pytest.mark.parametrize("body", THIN)

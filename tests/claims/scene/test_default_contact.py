@@ -298,6 +298,27 @@ def test_a_turned_robot_has_the_same_numbers() -> None:
 
     assert stiffness(0.0) == stiffness(45.0) == stiffness(90.0)
 
+    def on_turntable(**said: object) -> float:
+        posed = joints | {"root": {"type": "hinge", "axis": [0, 0, 1], "child": "l0", **said}}
+        tree = {"type": "articulated", "links": links, "joints": posed, "position": [0, 0, 0.2]}
+        return scene_from_dict(ball() | {"bodies": {"t": tree}}).build().scene.contact.stiffness
+
+    assert on_turntable() == on_turntable(value=0.7) == on_turntable(motion=0.7)
+
+
+def test_given_motions_have_begun() -> None:
+    """Heights of fall, and speeds, are those of t = 0: a table led there stood where the scene had put it."""
+
+    def numbers(**table: object) -> list[float]:
+        table |= {"type": "kinematic", "geometry": {"shape": "box", "size": [1.0, 1.0, 0.1]}}
+        signals = {"down": {"type": "table", "times": [0, 1], "values": [[0, 0, -1.05], [0, 0, -1.05]]}}
+        raw = ball(height=0.1, signals=signals)
+        built = scene_from_dict(raw | {"bodies": raw["bodies"] | {"table": table}, "obstacles": {}}).build()
+        return [built.scene.contact.stiffness, built.scene.contact.damping]
+
+    led = numbers(translation={"signal": "down"})
+    assert led == numbers(position=[0, 0, -1.05]) != numbers(position=[0, 0, -0.05])
+
 
 def test_a_tree_with_a_ball_joint_may_gain() -> None:
     """Its damping takes energy, and its armature is counted."""

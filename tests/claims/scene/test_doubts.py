@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
-from add.scene import load_scene, scene_from_dict
-from add.scene.build.doubts import doubts
+from add.scene import experiment_scenes, load_scene, scene_from_dict
+from add.scene.build.doubts import doubts, warn
 
 SOFT = {
     "type": "soft",
@@ -382,3 +382,71 @@ def test_ends_of_a_joint_are_where_a_motion_begins() -> None:
         signals = {"x": {"type": "table", "times": [0, 1], "values": [first, 1]}}
         texts = warned(bodies, couplings={"c": coupling | {"stiffness": 10}}, signals=signals)
         assert any(text.startswith("couplings.c: its ends start 0.4 m apart") for text in texts) == said
+
+
+def test_air_twice_on_one_body():
+    air = {"type": "air", "body": "a"}
+    drag = {"type": "drag", "on": {"body": "a", "at": [0, 0, 0]}, "area": 0.01}
+    assert warned({"a": at(SOFT, 0)}, couplings={"one": air}) == []
+    for other in (air, drag):
+        (text,) = warned({"a": at(SOFT, 0)}, couplings={"one": air, "two": other})
+        assert text.startswith("couplings.one and couplings.two: the air acts on 'a' by each of them")
+    further = drag | {"on": {"body": "a", "at": [0.05, 0, 0]}}
+    assert warned({"a": at(SOFT, 0)}, couplings={"one": drag, "two": further}) == []
+    assert len(warned({"a": at(SOFT, 0)}, couplings={"one": drag, "two": drag})) == 1
+
+
+def test_springs_twice_between_two_nodes():
+    edges = [[0, 1], [1, 2], [2, 1]]
+    net = {"type": "mass-spring", "mesh": {"points": [[0, 0, 0], [1, 0, 0], [2, 0, 0]], "edges": edges}, "mass": 1.0}
+    assert warned({"n": net}) == ["bodies.n.mesh.edges.2: edges.1 joins these two nodes, too, and both springs add up"]
+
+
+def test_drives_that_add_up_or_move_nothing(tmp_path):
+    links = {key: {"mass": 1.0, "shapes": [{"geometry": BOX["geometry"]}]} for key in "lm"}
+    servo = {"type": "position", "joint": "l", "stiffness": 10, "input": 0.1}
+    torque = {"type": "torque", "joint": "l", "input": 0.4}
+
+    def said(drives, **more):
+        joints = {"l": {"axis": [0, 1, 0]}, "m": {"axis": [0, 1, 0], "parent": "l", "position": [1, 0, 0]} | more}
+        tree = {"type": "articulated", "base": "fixed", "links": links, "joints": joints, "drives": drives}
+        return warned({"t": tree})
+
+    assert said({"a": servo, "b": torque, "c": servo | {"joint": "m"}}) == []
+    for one in (servo, torque):
+        (text,) = said({"a": one, "b": one})
+        assert text.startswith("bodies.t: drives.a and drives.b are drives of type '") and "'l', and add up" in text
+    (text,) = said({"a": servo | {"joint": "m"}}, motion=0.3)
+    assert text == "bodies.t: drives.a: nothing moves by it, joint 'm' has a given motion"
+    (tmp_path / "arm.xml").write_text(
+        """<mujoco><worldbody><body name="l"><joint name="l" axis="0 1 0"/><geom size="0.1"/></body></worldbody>
+        <actuator><position name="file" joint="l" kp="5"/><motor name="more" joint="l"/></actuator></mujoco>"""
+    )
+    tree = {"type": "articulated", "model": str(tmp_path / "arm.xml"), "actuators": True}
+    assert warned({"t": tree}) == []
+    (text,) = warned({"t": tree | {"drives": {"a": servo}}})
+    assert "drives.a and drives.file are drives of type 'position'" in text
+
+
+def test_lengths_that_experiments_do_not_share():
+    """Of a spring whose length is that of its start, where a motion begins elsewhere in the second experiment."""
+    led = {"type": "kinematic", "geometry": BOX["geometry"], "position": [0, 0, 1], "translation": {"signal": "way"}}
+    spring = {
+        "type": "spring",
+        "stiffness": 100,
+        "a": {"body": "k", "at": [0, 0, 0]},
+        "b": {"body": "m", "at": [0] * 3},
+    }
+
+    def said(begins, **more):
+        way = {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0, 0.1]]}
+        there = {"signals.way.values": [[0, 0, begins], [0, 0, 0.2]]}
+        experiments = [{"name": "one"}, {"name": "two", "overrides": there}]
+        scene = raw({"k": led, "m": BOX}, signals={"way": way}, couplings={"s": spring | more}, experiments=experiments)
+        return warn({name: item.build() for name, item in experiment_scenes(scene_from_dict(scene)).items()})
+
+    (text,) = said(0.1)
+    assert text.startswith("couplings.s.length: it is not given") and text.endswith(
+        "1 m in 'one', 1.1 m in 'two'; give it"
+    )
+    assert said(0.0) == said(0.1, length=1.0) == []

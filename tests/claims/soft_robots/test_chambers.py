@@ -124,6 +124,13 @@ def test_a_gas_gives_way_by_its_law_and_joined_chambers_share_it() -> None:
     )
 
 
+def test_two_chambers_of_one_hollow_are_refused() -> None:
+    """Two pressures added up without a word."""
+    twice = {"air": {"type": "pressure", "pressure": 1e3}, "more": {"type": "gas", "cavity": 0}}
+    with pytest.raises(InputError, match=r"chambers\.more: another chamber has the same walls"):
+        scene_from_dict(hollow_block(chambers=twice)).build()
+
+
 @pytest.mark.parametrize(
     ("change", "place", "says"),
     [

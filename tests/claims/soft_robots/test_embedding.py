@@ -194,6 +194,16 @@ def test_what_is_refused(change: dict[str, Any], says: str) -> None:
         scene_from_dict(scene).build()
 
 
+def test_tissue_on_a_body_that_starts_on_a_hinge_is_refused() -> None:
+    """It was tied where the scene puts the bone, 0.5 rad beside where it starts; at angle zero both are the same."""
+    scene = small_arm("free", 3)
+    scene["couplings"]["elbow"]["start"] = {"angle": 0.5}
+    with pytest.raises(InputError, match=r"embedded\.1: tissue is tied where the scene puts 'fore'.*on a hinge"):
+        scene_from_dict(scene).build()
+    scene["couplings"]["elbow"]["start"] = {"angle": 0.0}
+    scene_from_dict(scene).build()
+
+
 def test_long_chains_are_doubted() -> None:
     """Nine joints one behind the other are doubted, eight are not, nor as many free bodies."""
     for bones, links, doubted in ((9, "tree", True), (8, "tree", False), (9, "free", False)):
