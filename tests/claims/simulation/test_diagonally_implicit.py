@@ -97,6 +97,16 @@ CASES = {
 }  # fmt: skip
 
 
+def test_stages_have_times_of_their_own():
+    """A torque that grows: a = s t / I, so that the angle is cubic, and exact."""
+    links = {"upper": {"mass": 0.1, "inertia": [5e-4] * 3 + [0, 0, 0], "center_of_mass": [0, 0, 0]}}
+    joint = {"child": "upper", "axis": [0, -1, 0]}
+    arm = PUSHED | {"links": links, "joints": {"shoulder": joint}}
+    push = {"type": "spline", "times": [0, 0.3, 0.6], "values": [0, 0.003, 0.006]}
+    found = built(0.05, 12, bodies={"arm": arm}, signals={"push": push}).run()
+    assert found.q[:, 0] == pytest.approx(0.01 * found.t**3 / 6.0 / 5e-4, rel=1e-10, abs=1e-12)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case, rng):
     scene = built(0.004, 12, **CASES[case])
