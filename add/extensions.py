@@ -8,6 +8,7 @@ group ``add.extensions`` of an installed package. See docs/extensions.md for one
 from add.errors import InputError
 from add.machine.foreign import load_file
 from add.mocap.formats.base import Capture, Choices, Format
+from add.scene.robots import Robot, RobotFormat
 from add.scene.spec.common import Spec
 from add.scene.spec.couplings import CouplingExtension, PairExtension
 from add.scene.spec.extension import Extension
@@ -28,6 +29,7 @@ from add.scene.spec.kinds import (
 )
 from add.scene.spec.materials import MaterialExtension
 from add.scene.spec.objective import ObjectiveExtension
+from add.scene.spec.optimizer import OptimizerExtension
 from add.scene.spec.rigid import BodyExtension
 from add.scene.spec.scene import IntegratorExtension, SolverExtension
 
@@ -52,8 +54,11 @@ __all__ = [
     "NormalExtension",
     "Number",
     "ObjectiveExtension",
+    "OptimizerExtension",
     "PairExtension",
     "Positive",
+    "Robot",
+    "RobotFormat",
     "Share",
     "SolverExtension",
     "Spec",

@@ -265,6 +265,56 @@ def test_a_format_of_recordings(tmp_path):
         read_take(file)
 
 
+def test_a_format_of_robots(tmp_path):
+    """As the scene writes the same chain by itself."""
+    file = tmp_path / "chain.sticks"
+    file.write_text("#sticks 1\nupper 0.3 0.2\nlower 0.2 0.1\n")
+    time = {"dt": 0.01, "steps": 20}
+    starts = {"to_upper": {"value": 0.4}, "to_lower": {"rate": 1.0}}
+    read = add.scene_from_dict(
+        {"schema": "add-scene/1", "time": time,
+         "bodies": {"arm": {"type": "articulated", "model": str(file), "joints": starts}}}
+    )  # fmt: skip
+
+    def stick(l, m):
+        inertia = [m * l**2 / 12, m * l**2 / 12, m * l**2 / 120, 0, 0, 0]
+        return {"mass": m, "inertia": inertia, "center_of_mass": [0, 0, -0.5 * l]}
+
+    joints = {
+        "to_upper": {"child": "upper", "axis": [0, 1, 0], "value": 0.4},
+        "to_lower": {"parent": "upper", "child": "lower", "axis": [0, 1, 0], "position": [0, 0, -0.3], "rate": 1.0},
+    }  # fmt: skip
+    arm = {"type": "articulated", "links": {"upper": stick(0.3, 0.2), "lower": stick(0.2, 0.1)}, "joints": joints}
+    written = add.scene_from_dict({"schema": "add-scene/1", "time": time, "bodies": {"arm": arm}})
+    assert read.build().run().q == pytest.approx(written.build().run().q, abs=1e-12)
+    with pytest.raises(InputError, match="option `visual` is for URDF and SDF files"):
+        add.read_robot(file, visual=True)
+    file.write_text("#sticks 1\nupper long 0.2\n")
+    with pytest.raises(InputError, match="line 2: not a stick"):
+        add.read_robot(file)
+
+
+def test_an_optimiser():
+    """As L-BFGS-B: where a ball has to be thrown to."""
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20},
+        "bodies": {"ball": {"type": "rigid", "mass": 0.2, "geometry": {"shape": "sphere", "radius": 0.05}}},
+        "markers": {"middle": {"body": "ball", "point": [0, 0, 0]}},
+        "objective": [{"type": "point", "marker": "middle", "target": [0.3, -0.1, 0.2], "time": "end"}],
+        "parameters": [{"path": "bodies.ball.velocity"}],
+    }  # fmt: skip
+    wanted = add.scene_from_dict(raw).inverse_problem().optimize()
+    scene = add.scene_from_dict(raw | {"optimizer": {"method": {"type": "spectral-gradient"}, "max_evaluations": 40}})
+    problem = scene.inverse_problem()
+    found = problem.optimize()
+    assert found.phases[0].status == "the gradient is small"
+    assert found.x == pytest.approx(wanted.x, abs=1e-6)
+    written = json.loads(scene.model_dump_json())["optimizer"]["method"]
+    assert written == {"type": "spectral-gradient", "first": 0.1}
+    with pytest.raises(InputError, match=r"optimizer.method.*no extension has this name"):
+        add.scene_from_dict(raw | {"optimizer": {"method": {"type": "no such"}}})
+
+
 def test_errors_name_extensions():
     scene = air_spring()
     scene["couplings"]["spring"] |= {"force": -1.0, "frce": 3.0}

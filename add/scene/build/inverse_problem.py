@@ -29,6 +29,7 @@ from add.scene.read.recorded_starts import numbers_of
 from add.scene.spec import objective
 from add.scene.spec.extension import answer
 from add.scene.spec.markers import CloudObjectiveSpec
+from add.scene.spec.optimizer import OptimizerExtension
 from add.scene.spec.roles import Limits
 from add.scene.spec.scene import SceneSpec
 from add.summary import counted
@@ -155,6 +156,8 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
     starts = Starts(spec.starts.count, spec.starts.seed, spec.starts.spread, spec.starts.keep)
     rates = RateSchedule(spec.rate, spec.decay, spec.decay_every)
     tolerances = spec.gradient_tolerance, spec.objective_tolerance
+    if isinstance(spec.method, OptimizerExtension):
+        return answer(PhasedOptimizer, spec.method, "optimizer.method", spec.method.optimizer, tuple(phases), starts)  # type: ignore[type-abstract]
     if spec.method == "gauss-newton":
         return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts=starts)
     if spec.method == "adam":

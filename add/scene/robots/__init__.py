@@ -1,13 +1,15 @@
 """Robot files: URDF, SDF and MJCF read into one neutral description. Words of the formats end here."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from add.errors import InputError
+from add.machine.foreign import load_installed
 from add.scene.robots.mjcf import robot_of_mjcf
 from add.scene.robots.model import Robot, RobotActuator, RobotGeometry, RobotJoint, RobotLink, RobotLoop, RobotTendon
 from add.scene.robots.sdf import robot_of_sdf
@@ -71,6 +73,31 @@ def expanded(path: Path, packages: Mapping[str, str | PathLike[str]]) -> XmlNode
 _EXPECTED = "<robot> (URDF), <mujoco> (MJCF) or <sdf>"
 
 
+class RobotFormat(ABC):
+    """A format of robot files that a file or a package outside `add` brings; its subclasses are asked first.
+
+    Attributes
+    ----------
+    name : as people call it
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """Whether a file, which is there, is of this format."""
+
+    @abstractmethod
+    def read(self, path: Path, base: str | None, turn: FloatArray, ignore: Collection[str]) -> Robot:
+        """Read it; the arguments are those of `read_robot`, ``turn`` (3, 3) from the file's axes to the world's.
+
+        Raises
+        ------
+        InputError
+            Naming file, line and link or joint.
+        """
+
+
 def read_robot(
     path: str | PathLike[str],
     *,
@@ -82,7 +109,7 @@ def read_robot(
     packages: Mapping[str, str | PathLike[str]] | None = None,
     srdf: str | PathLike[str] | None = None,
 ) -> Robot:
-    """Read a robot from a URDF, xacro, SDF or MJCF file.
+    """Read a robot from a URDF, xacro, SDF or MJCF file, or one of a `RobotFormat`.
 
     Parameters
     ----------
@@ -103,6 +130,12 @@ def read_robot(
         naming file, line and link or joint.
     """
     path = Path(path)
+    load_installed()
+    formats = [kind() for kind in RobotFormat.__subclasses__()] if path.is_file() else []
+    if own := next((kind for kind in formats if kind.recognises(path)), None):
+        _only(path, "URDF and SDF", f"a {own.name}", repair=repair, visual=visual, packages=bool(packages),
+              srdf=srdf is not None)  # fmt: skip
+        return own.read(path, base, _turn(path, base, up), ignore)
     root = read_xml(path)
     if root.tag == "robot":
         macros = is_xacro(root)

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field
 
 from add.scene.spec import kinds
 from add.scene.spec.common import Facts, Spec
+from add.scene.spec.extension import Extension
 from add.scene.spec.kinds import problem, unique
 
 
@@ -61,6 +62,14 @@ class StartsSpec(Spec):
             raise problem(f"more than the {self.count} starts of 'count'", key="keep")
 
 
+class OptimizerExtension(Extension):
+    """Base of optimisers that extensions bring."""
+
+    def optimizer(self, phases: Any, starts: Any) -> Any:
+        """Return the `add.inverse.optimizers.PhasedOptimizer` that goes through ``phases`` from ``starts``."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it minimises")
+
+
 class OptimizerSpec(Spec):
     """How the objective is minimised.
 
@@ -78,7 +87,10 @@ class OptimizerSpec(Spec):
     objective_tolerance : stop when the decrease falls below this share of the objective at the start of the phase [-]
     """
 
-    method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = "l-bfgs-b"
+    method: Annotated[
+        Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] | OptimizerExtension,
+        kinds.by_type("a name, or an object of an extension", text=str, extension=(dict, Extension)),
+    ] = "l-bfgs-b"
     history: Annotated[kinds.Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
     damping: kinds.Positive = 1e-3
     rate: kinds.Positive = 0.1
@@ -95,12 +107,12 @@ class OptimizerSpec(Spec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         read = {
-            "l-bfgs-b": ("history", "objective_tolerance"),
-            "gauss-newton": ("damping", "objective_tolerance"),
-            "adam": ("rate", "decay", "decay_every", "beta1", "beta2"),
-            "sgd": ("rate", "decay", "decay_every", "momentum"),
+            "l-bfgs-b": ("history", "gradient_tolerance", "objective_tolerance"),
+            "gauss-newton": ("damping", "gradient_tolerance", "objective_tolerance"),
+            "adam": ("rate", "decay", "decay_every", "beta1", "beta2", "gradient_tolerance"),
+            "sgd": ("rate", "decay", "decay_every", "momentum", "gradient_tolerance"),
         }
-        others = {key for keys in read.values() for key in keys} - set(read[self.method])
+        others = {key for keys in read.values() for key in keys} - set(read.get(str(self.method), ()))
         steady = {"decay_every": "'decay' is 1"} if self.decay == 1.0 else {}
         return steady | dict.fromkeys(sorted(others), f"'{self.method}' has none")
 
