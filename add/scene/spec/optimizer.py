@@ -66,7 +66,7 @@ class OptimizerExtension(Extension):
     """Base of optimisers that extensions bring."""
 
     def optimizer(self, phases: Any, starts: Any) -> Any:
-        """Return the `add.inverse.optimizers.PhasedOptimizer` that goes through ``phases`` from ``starts``."""
+        """Return the `add.inverse.optimizers.phases.PhasedOptimizer` that goes through ``phases`` from ``starts``."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it minimises")
 
 
