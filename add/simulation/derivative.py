@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import scipy.sparse as sp
 
 from add.equations.kinematics import (
     NO_CARRY,
@@ -349,7 +350,10 @@ class Instant:
         coupling = self.linearised.factors if self.linearised is not None else None
         coupling = coupling if isinstance(coupling, Coupling) else None
         by_theta, moved = self._by_theta(directions)
-        by_contact = coupling.along(directions) if coupling else by_theta
+        by_contact = by_theta
+        if coupling:  # signals drive terms and given motions, and not how contact is
+            reads = system.moves_numbers(directions)
+            by_contact = coupling.along(directions if reads else Directions(sp.csr_array(directions.matrix.shape)))
         tangents = tangents.including(by_theta.index, moved.index, by_contact.index)
         before = tangents.dot
         # The tangents with the free coordinates held; their own are what the linear solves add.
