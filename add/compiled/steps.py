@@ -148,20 +148,20 @@ def _reach(routines, layout, origin, q_star, point):
 
     Returns whether there is such a way: given motions go all of theirs.
     """
-    u = point.u
+    u, moves = point.u, False
+    for i in layout.prescribed:
+        moves |= u[i] != origin[i] - q_star[i]
     for shortened in range(MOST_SHORTENED + 1):
         for i in range(u.size):
             point.q[i] = q_star[i] + u[i]
         share = free_share(routines, origin, point.q)
-        if share >= 1.0:
-            return True
-        if not share >= 0.0:
-            return False
+        if not 0.0 <= share < 1.0:
+            return share >= 1.0
         length = share if shortened < MOST_SHORTENED - 1 else 0.0
         for i in layout.free:
             begin = origin[i] - q_star[i]
             u[i] = begin + length * (u[i] - begin)
-        if not layout.prescribed.size:
+        if not moves:
             return True
     return False
 

@@ -255,9 +255,7 @@ call_mesh_force = when_called(
     (*[_ROW] * 3, _MESHES, typeof(Law(0, 0)), _NEAR, _ROWS, _ROW),
     types.Tuple((_ROWS, types.boolean)),
 )
-call_near_pairs = when_called(
-    near_pairs, (types.float64[:, ::1], _ROW, _MESHES, types.float64), types.Tuple(_NEAR.types)
-)
+call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES, _ROW), types.Tuple(_NEAR.types))
 
 
 @njit(**FAMILY)
@@ -278,7 +276,7 @@ def _mesh_forces(arena, k, at, replay, rows, out):
     if not covered:  # look for pairs where too few are near, for this trial alone
         x, half = places_and_halves(at.q, at.v, at.theta, meshes)
         if np.isfinite(x).all():  # else Newton went astray, and notices
-            near = Near(*call_near_pairs((x, half, meshes, 0.0)))
+            near = Near(*call_near_pairs((x, half, meshes, np.zeros(half.size))))
             found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, rows, out))
     return found
 

@@ -17,18 +17,22 @@ from add.equations.family_term import OneFamily
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
-from add.kernels.boxes import MARGIN, greatest_skin, near_pairs
+from add.kernels.boxes import greatest_skin, near_pairs
 from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near, holdable_rows
 from add.kernels.mesh_derivatives import block_entries, carrier_keys
 from add.kernels.mesh_sticking import dense_places, stick_dofs, stick_rows_of_primitives
+from add.kernels.primitives import ways_from
 from add.kernels.stencil import edges_region, face_region, stencil
 from add.kernels.sticking import StickRows, new_stick_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: A step's matrices have the places of all pairs that would touch if skins were so much thicker.
 THICKER = 1.5
+#: Pairs are looked for this much further than a body has moved since the last time, but no further than this share of
+#: its mean edge: to there pairs are about as many, and coarse sheets swing far beside their skins.
+FURTHER, STRIDE = 2.0, 0.25
 
 
 class MeshPlaces(NamedTuple):
@@ -171,12 +175,24 @@ class MeshContact(RowContact):
                     distances.setdefault(number, []).append(d)
         return [(self.names[number], len(all_of), min(all_of)) for number, all_of in distances.items()]
 
+    @cached_property
+    def _strides(self) -> FloatArray:
+        """The share of its mean edge that a body may move (n_bodies,) until pairs are looked for again [m]."""
+        meshes, n = self.arrays, self.thickness.size
+        of = meshes.body[meshes.edges[:, 0]]
+        return STRIDE * np.bincount(of, np.sqrt(meshes.squares), n) / np.maximum(np.bincount(of, minlength=n), 1)
+
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
-        x, half = kernel.places_and_halves(kin.q, kin.v, theta, self.arrays)
+        meshes = self.arrays
+        x, half = kernel.places_and_halves(kin.q, kin.v, theta, meshes)
         if not np.isfinite(x).all():
             return None
-        near = Near(*near_pairs(x, half, self.arrays, MARGIN))
+        margins = np.full(half.size, greatest_skin(half, meshes))
+        for last in self._near:
+            ways = ways_from(last.x, x, x, meshes.body, half.size)
+            margins = np.maximum(margins, np.minimum(FURTHER * ways, self._strides))
+        near = Near(*near_pairs(x, half, meshes, margins))
         self._near[:] = [near]
         return near
 
@@ -203,11 +219,8 @@ class MeshContact(RowContact):
         # Round bodies have a radius for a skin, the share of which would be too much.
         skin = greatest_skin(np.where(has, theta[np.maximum(self.thickness, 0)], 0.0), self.arrays)
         thick[index] = np.where(self.surface.round[has], half + (THICKER - 1.0) * skin, THICKER * half)
-        ways = (kin.q, kin.q + dt * kin.v)
-        keys = [
-            carrier_keys(self.decide(Kinematics(q, kin.v, kin.a, kin.t, kin.step), thick), self.arrays) for q in ways
-        ]
-        return np.union1d(*keys)
+        ends = [Kinematics(q, kin.v, kin.a, kin.t, kin.step) for q in (kin.q, kin.q + dt * kin.v)]
+        return np.union1d(*[carrier_keys(self.decide(end, thick), self.arrays) for end in ends])
 
     def family(self) -> Family:
         """Return the forces as compiled steps take them, without the pairs of a step."""

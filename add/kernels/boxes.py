@@ -279,8 +279,6 @@ def near_primitives(primitives, x0, x1, wide, other):
 # further apart than bodies move meanwhile: each run of pairs has its least gap, and is not looked into by what moves
 # less.
 
-#: Pairs are looked for again when points have moved by this share of the reach at which primitives touch.
-MARGIN = 1.0
 #: Half-thicknesses of a search may shrink by this factor until pairs are looked for again; see `Near.least`.
 THINNER = 1.6
 #: Distances of a search are good to far less than what this leaves.
@@ -339,10 +337,10 @@ def _with_gaps(pairs, kind, x, half, least, most, meshes):
 def near_pairs(x, half, meshes, margin):
     """Return the fields of `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m].
 
-    Bodies may move by ``margin`` of the greatest of these until pairs are looked for again.
+    Each body may move by its ``margin`` (n_bodies,) until pairs are looked for again [m].
     """
     skin = greatest_skin(half, meshes)
-    wide, least = half + margin * skin, half / THINNER
+    wide, least = half + margin, half / THINNER
     vf, ee = near_primitives(meshes, x, x, wide, wide)
     vf, vf_gaps, vf_runs, vf_least = _with_gaps(vf, VERTEX_FACE, x, half, least, skin, meshes)
     ee, ee_gaps, ee_runs, ee_least = _with_gaps(ee, EDGE_EDGE, x, half, least, skin, meshes)

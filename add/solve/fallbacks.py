@@ -177,7 +177,7 @@ def _from_guesses(work: Solve, guesses: Sequence[FloatArray], share: float, atte
             if found.report.status.success:
                 return Ends(found, [found], points, guesses)
         # Zones that meet and part while they are sought, or one that has no solution by itself: all as one.
-        work.together = True
+        work.join()
         return _from_guesses(work, guesses, share, attempts)
     for attempt, guess in enumerate(guesses[1:], start=1):
         points.append(work.guess(guess))

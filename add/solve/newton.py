@@ -101,7 +101,7 @@ class Solve:
         self.together = few or bound or bool(self.system.n_multipliers or self.system.sticking)
         self.patient = False
         self._stuck: BoolArray = np.zeros(self.free.size, dtype=bool)
-        self._zones = Zones(1, np.zeros(self._stuck.size, dtype=np.int64), options.norm)
+        self._zones = self._one = Zones(1, np.zeros(self._stuck.size, dtype=np.int64), options.norm)
         self._rows: float | None = None
         self._scale: float | None = None
         self._round_off: float | None = None
@@ -194,6 +194,10 @@ class Solve:
         aim = point.kin.q.copy()
         aim[self.free] += step
         return self.limits.share(point.kin.q, aim, self.theta)
+
+    def join(self) -> None:
+        """Take all zones as one from now on."""
+        self.together, self._zones = True, self._one
 
     @property
     def n_rows(self) -> int:

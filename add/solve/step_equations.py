@@ -108,6 +108,8 @@ class StepEquations:
             If prescribed motion passes through what stands still.
         """
         begin, aim = origin - self.q_star, u.copy()
+        moves = aim != begin
+        moves[free] = False
         for shortened in range(MOST_SHORTENED + 1):
             share = limit.share(origin, self.q_star + aim, theta)
             if share >= 1.0:
@@ -115,7 +117,7 @@ class StepEquations:
             # At last the free ones stay where they are.
             length = share if shortened < MOST_SHORTENED - 1 else 0.0
             aim[free] = begin[free] + length * (aim - begin)[free]
-            if free.size == aim.size:
+            if not moves.any():
                 return aim
         raise SolverError(
             f"step {self.step} (t={self.t:.6g} s): a body of given motion passes through others within one step; "

@@ -176,6 +176,22 @@ def test_pairs_that_were_near_have_all_that_touch_later(case: str, alone: bool) 
     assert more > 20
 
 
+def test_pairs_are_looked_for_further_around_what_moves_on() -> None:
+    """A ball that moves 1.5 skins a step is soon looked around for several steps, up to a share of its edges."""
+    contact, kin, theta, _ = contact_of("spheres")
+    nodes = contact.surface.carrier[contact.surface.body == 1]
+    found, q = set(), kin.q.copy()
+    for _ in range(12):
+        q[nodes] += 1.5 * theta[6]
+        moved = replace(kin, q=q.copy())
+        rows = contact.decide(moved, theta)
+        np.testing.assert_array_equal(rows, replace(contact).decide(moved, theta))
+        found.add(id(contact._near[0].x))
+        (near,) = contact._near
+        assert near.wide[1] - theta[6] <= max(theta[6], contact._strides[1]) * (1.0 + 1e-12)
+    assert len(found) < 7 and near.wide[0] == 2.0 * theta[6]  # the other one stays
+
+
 def _key(name: str, ids: list[int]) -> tuple:
     if name == "vv":
         return tuple(sorted(ids))
