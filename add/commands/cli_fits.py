@@ -78,7 +78,7 @@ def converge(
     """Fit the numbers of SCENE again with finer steps and meshes, after `add optimize`.
 
     The change enters the error bars of the run: discretisation.json, result.json and the report of its folder. What
-    it will take is said first; a study that was stopped goes on with the same command.
+    it will take is said once a run was timed; a study that was stopped goes on with the same command.
 
     Options
     -------

@@ -77,9 +77,6 @@ def converge_scene(
     problem, x, result = fitted_problem(scene, folder)
     begin = time.perf_counter()
     refined = levels.time, len(levels.finer) or levels.mesh
-    seconds = convergence_file.cost(scene, folder, *refined)
-    if seconds is not None:
-        say(f"about {duration(seconds)} by the evaluations of the fit; a study that is stopped goes on")
     # The scene with the numbers found is that of every refinement: a clock that was fitted decides which frames count,
     # and directions count from where they were found.
     at_fit = with_values(scene, problem, x)
@@ -90,14 +87,16 @@ def converge_scene(
     )
     rows = derivatives(found_there, found_there.x0)
     # A fit ends a little before its minimum: changes count from where steps of this kind end.
+    say("as fitted ...")
     clock = time.perf_counter()
     base, before = kept.refit("as fitted", lambda: refit(found_there, found_there.x0, rows))
     each = (time.perf_counter() - clock) / base.runs
     say(f"as fitted: objective {base.value:.4g}")
+    if not before:  # what was kept says nothing of this machine now
+        rest = duration(convergence_file.rest(scene, each, *refined))
+        say(f"about {rest} more, by the simulations made just now; a study that is stopped goes on")
     estimated = estimate(at_fit, found_there, base, rows)
     say(convergence_file.estimate_text(estimated))
-    if not before:
-        say(f"about {duration(convergence_file.rest(scene, each, *refined))} more, by the simulations of this fit")
     sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
     steps: list[tuple[str, Scene]] = [
         (f"dt {scene.time.dt / 2**k:g} s", convergence_file.with_shorter_steps(at_fit, 2**k))

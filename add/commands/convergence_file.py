@@ -14,7 +14,6 @@ from add.errors import InputError
 from add.geometry.mesh_box import refined
 from add.inverse import InverseProblem
 from add.io.meshes import write_mesh
-from add.io.runfolder import EVALUATIONS, RunFolder
 from add.machine.files import read_json
 from add.scene import Scene, apply_overrides, experiment_scenes, scene_from_dict
 from add.scene.build.scene import with_contact
@@ -206,6 +205,8 @@ TIME_LEVELS, MESH_LEVELS = 2, 1
 REFIT = 1.5
 #: Simulations of a refit, mostly; up to six.
 RUNS = 3.0
+#: Simulations of the fit that take as long as the estimate: one with half the step, one with twice.
+ESTIMATE = 2.5
 #: Power of the number of coordinates with which the time of a step grows.
 GROWS = 1.2
 
@@ -219,16 +220,13 @@ def signature(scene: Scene) -> dict[str, Any]:
     }
 
 
-def cost(scene: Scene, folder: RunFolder, time: int = TIME_LEVELS, mesh: int = MESH_LEVELS) -> float | None:
-    """Return about how long refinements of a fit take [s], by its evaluations; None where it has none.
+def evaluations(scene: Scene) -> int:
+    """Return about how many evaluations of a fit take as long as its refinements, at most.
 
+    The clock of the evaluations would not do: what else ran beside them is in it.
     A halved step has twice the steps, a halved mesh eight times the coordinates.
     """
-    lines = folder.read_lines(EVALUATIONS)
-    if not lines:
-        return None
-    each = [float(line["seconds"]) for line in lines if line["phase"] == lines[-1]["phase"]]
-    return float(np.median(each)) * (1.0 + REFIT * (1.0 + _longer(scene, time, mesh)))
+    return round(1.0 + REFIT * (1.0 + _longer(scene, TIME_LEVELS, MESH_LEVELS)))
 
 
 def _longer(scene: Scene, time: int, mesh: int) -> float:
@@ -238,8 +236,8 @@ def _longer(scene: Scene, time: int, mesh: int) -> float:
 
 
 def rest(scene: Scene, each: float, time: int, mesh: int) -> float:
-    """Return about how long refinements take [s] where a simulation of the fit has taken ``each`` [s]."""
-    return each * RUNS * _longer(scene, time, mesh)
+    """Return about how long estimate and refinements take [s] where a simulation of the fit has taken ``each`` [s]."""
+    return each * (ESTIMATE + RUNS * _longer(scene, time, mesh))
 
 
 def refined_text(found: Mapping[str, Any], scene: Scene) -> str:

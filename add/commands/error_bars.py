@@ -10,7 +10,6 @@ import numpy as np
 
 from add.commands import convergence_file
 from add.commands.marker_fits import changing, of_takes, too_wide, too_wide_text
-from add.commands.report_texts import duration
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.between_takes import CloudCorrelation
@@ -127,11 +126,10 @@ def _discretised(
     path = folder.path / convergence_file.CONVERGENCE
     given = scene.uncertainty.convergence
     if given is None and not path.is_file():
-        seconds = convergence_file.cost(scene, folder)
-        about = "" if seconds is None else f", in about {duration(seconds)}"
         command = f"add converge {scene.source or 'SCENE'} -o {folder.path}"
         text = (
-            f"Not in them: the discretisation. `{command}` says what finer steps and meshes change, and adds it{about}."
+            f"Not in them: the discretisation. `{command}` says what finer steps and meshes change, and adds it, in "
+            f"the time of about {convergence_file.evaluations(scene)} of the fit's evaluations, mostly less."
         )
         return found, [text], []
     name = given or str(path)

@@ -115,7 +115,10 @@ def test_a_study_that_was_stopped_goes_on(tmp_path, monkeypatch):
     assert run("optimize", path, "-o", folder).exit_code == 0
     said = json.loads((folder / "result.json").read_text())["uncertainty"]["contains"][-1]
     assert "Not in them: the discretisation." in said and f"`add converge {path} -o {folder}` says" in said
-    assert "adds it, in about " in said
+    assert "adds it, in the time of about 12 of the fit's evaluations" in said
+    # The clock of the fit, beside other work or resumed, says nothing of this study.
+    lines = [json.loads(line) | {"seconds": 5e4} for line in (folder / "evaluations.jsonl").read_text().splitlines()]
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     made, calls = converge.refit, []
 
     def stopped(*arguments):
@@ -126,12 +129,13 @@ def test_a_study_that_was_stopped_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(converge, "refit", stopped)
     first = run("converge", path, "-o", folder, "--mesh-levels", 0)
-    assert first.exit_code != 0 and "more, by the simulations of this fit" in first.output
+    assert first.exit_code != 0 and "more, by the simulations made just now" in first.output
+    assert " h " not in first.output and first.output.index("more, by the") < first.output.index("Estimated")
     assert not (folder / "discretisation.json").exists()
     again = run("converge", path, "-o", folder, "--mesh-levels", 0)
     assert again.exit_code == 0 and len(calls) == 4
-    assert "about " in again.output and "kept from before" in again.output
-    assert "more, by the simulations of this fit" not in again.output  # it was kept: nothing was measured
+    assert "kept from before" in again.output
+    assert "more, by the simulations made just now" not in again.output  # it was kept: nothing was measured
     found = json.loads((folder / "discretisation.json").read_text())
     (folder / "refits.jsonl").unlink()
     assert run("converge", path, "-o", folder, "--mesh-levels", 0).exit_code == 0
