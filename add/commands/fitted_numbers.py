@@ -118,6 +118,8 @@ def _below(node: dict[str, Any], key: str) -> dict[str, Any]:
 
 #: Share of a number up to which its variation between takes is believed.
 BELIEVED = 0.25
+#: Part of a positive number below which it is not drawn: a mass may not be zero.
+LEAST = 1e-3
 
 
 class Numbers(NamedTuple):
@@ -317,7 +319,7 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
             # One step of Gauss-Newton, which a replicate is, is taken in the number itself then.
             at = scale.inverse(values[[k]])
             replicates[:, k] = values[k] + scale.slope(at) * (scale.inverse(replicates[:, k]) - at)
-            transforms[k], lower[k] = Linear(), max(lower[k], 0.0)
+            transforms[k], lower[k] = Linear(), max(lower[k], LEAST * values[k])
             sources[label] += ", in own units and above zero as the error exceeds the value"
     part = Uncertain(
         values, tuple(transforms), lower, _bounds(chosen, "upper", np.inf),

@@ -301,9 +301,9 @@ def test_numbers_smaller_than_their_errors_are_drawn_in_their_own_units(tmp_path
     )
     asked = run("predict", fit, throw(tmp_path), "--samples", 8, "--jobs", 1, "-o", tmp_path / "out")
     assert asked.exit_code == 0, asked.output
-    assert "own units" in asked.output and "left its bounds: drawn again" in asked.output
+    assert "own units" in asked.output and "left its bounds: it is held there" in asked.output
     drawn = np.array(json.loads((tmp_path / "out" / "draws.json").read_text())["values"])[:, 0]
-    assert drawn == pytest.approx(4.0)
+    assert sorted(set(drawn.round(6))) == [0.001, 4.0]  # a thousandth of what was found, as a mass may not be zero
 
 
 def test_starts_and_priors_are_drawn(tmp_path):
