@@ -40,7 +40,9 @@ def of_draws(sampled: Sampled) -> list[str]:
     for why, labels in by_reason(numbers.held).items():
         out.append(f"Held, so that the bands do not contain their errors ({why}): {labels}.")
     for k in np.flatnonzero(drawn.outside > 0.0):
-        out.append(f"{100 * drawn.outside[k]:.3g} % of the draws of {numbers.labels[k]} left its bounds: it is held there.")
+        out.append(
+            f"{100 * drawn.outside[k]:.3g} % of the draws of {numbers.labels[k]} left its bounds: it is held there."
+        )
     failed = [run for run in sampled.runs.values() if run.seen is None]
     if failed:
         share = len(failed) / len(sampled.runs)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.optimize import lsq_linear
 from scipy.special import ndtri, stdtrit
 
 from add.inverse.maps import Linear, Transform
@@ -121,6 +120,8 @@ def draw(parts: Sequence[Uncertain], n_draws: int, seed: int) -> Drawn:
 
 
 def _drawn(part: Uncertain, n_draws: int, generator: np.random.Generator) -> Drawn:
+    from scipy.optimize import lsq_linear
+
     slopes, y0 = part.slopes, part.scale(part.values)
     moved = _moved(part, n_draws, generator)
     free = part.physical(y0 + moved)
@@ -134,9 +135,9 @@ def _drawn(part: Uncertain, n_draws: int, generator: np.random.Generator) -> Dra
         root = (axes / np.sqrt(np.maximum(size, FLAT))).T / unit
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = [part.scale(bound)[loose] - y0[loose] for bound in (part.lower, part.upper)]
-        ends = [np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)]
+        around = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
         for k in np.flatnonzero(out[:, loose].any(axis=1)):
-            moved[k, loose] = lsq_linear(root, root @ moved[k, loose], ends, method="bvls").x
+            moved[k, loose] = lsq_linear(root, root @ moved[k, loose], around, method="bvls").x
     values = np.clip(part.physical(y0 + moved), part.lower, part.upper)
     return Drawn(values, moved * slopes, out.mean(axis=0))
 
