@@ -276,6 +276,7 @@ def _of_priors(built: BuiltScene, known: list[str]) -> Numbers:
                     rows.append((float(value[0]), prior.sigma, *bounds_of(item, limits, value)))
     n = len(labels)
     values, sigmas, lower, upper = np.array(rows).reshape(n, 4).T
+    lower = np.where(lower >= 0.0, np.maximum(lower, LEAST * values), lower)
     part = Uncertain(
         values, (Linear(),) * n, lower, upper, np.diag(sigmas**2),
         np.zeros((0, n)), np.full((n, 2), np.nan), np.zeros((0, n)),

@@ -221,7 +221,7 @@ def test_loads_builds_and_begins(load, name):
     if spec.check:
         assert spec.check.steps <= spec.time.n_steps
     for item in experiment_scenes(scene).values():
-        assert warn(built if item is scene else item.build()) == []
+        assert warn({"scene": built if item is scene else item.build()}) == []
     trajectory = built.run(n_steps=min(8 if name in HEAVY else 15, built.simulation.n_steps))
     assert np.isfinite(trajectory.q).all() and np.isfinite(trajectory.v).all()
     assert [record.report.attempt for record in trajectory.records] == [0] * trajectory.n_steps

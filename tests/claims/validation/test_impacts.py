@@ -124,11 +124,11 @@ def test_restitution_of_law(ramp: float) -> None:
 def test_few_steps_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     """Before a run by the formula, after it by what it had; with enough steps neither warns."""
     few, many = _bounce(0.39, _duration(0.39) / 9), _bounce(0.39, _duration(0.39) / 40)
-    (text,) = warn(few)
+    (text,) = warn({"few": few})
     assert text in caplog.text
     for part in ("ball on floor", "about 9 steps", "0.39", "+- 0.078", "below 20 steps", "time.dt ="):
         assert part in text
-    assert warn(many) == []
+    assert warn({"many": many}) == []
     assert "about 40 steps" in many.expected_impacts()[0].text()
 
 
@@ -159,5 +159,5 @@ def test_damping_alone_is_said_only_below_twenty_steps() -> None:
         contact = raw["contact"] | {"damping": damping, "pairs": []}
         time = raw["time"] | {"dt": _duration(0.39) / n, "steps": 60}
         built = scene_from_dict(raw | {"contact": contact, "time": time}).build()
-        assert warn(built) == []
+        assert warn({"scene": built}) == []
         assert sum(impact.few for impact in _shortest(built)) == said
