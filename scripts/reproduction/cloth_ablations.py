@@ -201,9 +201,9 @@ NOTES = (
     "the number of primitives, and so is that of contacts. The published steps of 20 ms are of 5 ms here. Over a node "
     "of the smallest sheet the ball meets 13 pairs, and times compare numbers of contacts and of iterations, not "
     "sizes. Wider sheets swing faster beside their skins; pairs are looked for further around what has moved on, so "
-    "that they are found no more often (11 times in the 60 steps of 5 : 1, 13 of 1 : 1; 42 and 18 when the times above "
-    "were taken). Three runs since, on a machine at half its speed, have medians of 1.06, 0.93 and 0.83 forward at 2, 5 "
-    "and 10 : 1 (0.82 to 1.16): what is left is iterations, of which the widest sheets need fewest.",
+    "that they are found no more often (11 times in the 60 steps of 5 : 1, 13 of 1 : 1; 42 and 18 when these times "
+    "were taken). Three runs since, on a machine at half its speed, have medians of 1.06, 0.93 and 0.83 forward at 2, "
+    "5 and 10 : 1 (0.82 to 1.16): what is left is iterations, of which the widest sheets need fewest.",
 )
 
 ENTRY = Entry(
