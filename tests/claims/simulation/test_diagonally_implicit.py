@@ -73,6 +73,11 @@ def test_a_soft_body_against_bdf2():
     assert ours[1] < ours[0] / 4.5
 
 
+BLOCK = {
+    "type": "soft", "mesh": {"shape": "box", "size": [0.06, 0.06, 0.06], "divisions": [1, 1, 1]},
+    "position": [0, 0, 0.031], "velocity": [0.5, 0.1, -0.5],
+    "material": {"model": "neo-hookean", "young": 3e4, "poisson": 0.3, "density": 500, "viscosity": 5},
+}  # fmt: skip
 PUSHED = ARM | {"drives": {"push": {"joint": "shoulder", "input": {"signal": "push"}}}}
 BOX = {
     "type": "rigid", "density": 300, "geometry": {"shape": "box", "size": [0.1, 0.08, 0.06]},
@@ -90,6 +95,9 @@ CASES = {
         "signals": {"push": {"type": "control", "basis": "constant", "rows": 3, "values": [0.02, -0.01, 0.03]}},
     },
     "a box on a floor": {"bodies": {"box": BOX}, "obstacles": FLOOR, "contact": CONTACT},
+    "a soft block on a floor": {
+        "bodies": {"block": BLOCK}, "obstacles": FLOOR, "contact": CONTACT | {"friction_law": "linear"},
+    },
     "a led strip": {
         "bodies": {"strip": MOVED},
         "signals": {"lift": {"type": "spline", "times": [0, 0.05, 0.1], "values": [[0, 0, 0], [0, 0, 0.01], [0] * 3]}},
@@ -115,6 +123,10 @@ def test_gradients(case, rng):
     trajectory = check_gradient_of_run(simulation, RoughObjective(rng.normal(size=simulation.system.n)))
     touched = [any(len(decision) for decision in record.decisions) for record in trajectory.records]
     assert any(touched) == ("contact" in CASES[case])
+    if case == "a soft block on a floor":
+        (term,), stages = simulation.system.deciding, [s for record in trajectory.records for s in record.inner]
+        seen = [term.describe(stage.decisions[0]) for stage in stages]
+        assert any(one["sticking"] for one in seen) and any(one["slipping"] for one in seen)
     # Charts change at the ends of steps.
     turned = built(0.02, 25, bodies={"box": BOX | {"position": [0, 0, 1]}}).run()
     assert any(record.charts.size for record in turned.records)
