@@ -23,7 +23,7 @@ from scipy.sparse import csc_array
 from add.commands.beside import leave_garbage
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.compiled.available import available, functions
-from add.compiled.holding import SHARE, call_bears, call_rests
+from add.compiled.holding import ASKED, call_bears, call_rests
 from add.compiled.impulse_near import call_cones, call_in_reach, call_touch_rows, call_touches
 from add.compiled.impulses import at_hand
 from add.compiled.stages import pull_back_stages
@@ -197,7 +197,7 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
         *(one.callee[:2] for one in _WHEN_CALLED),
     )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
-    every = [*functions(explicit=True), *contact, SHARE]
+    every = [*functions(explicit=True), *contact, *ASKED]
     return tuple(sorted(every, key=lambda call: longest.index(call[0]) if call[0] in longest else len(longest)))
 
 

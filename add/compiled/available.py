@@ -142,7 +142,7 @@ def _calls() -> tuple[tuple[tuple[Any, tuple[Any, ...]], ...], ...]:
     matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], along
     of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along
     push = (*common, steps, (0, 1), signals, one, along, counts, four)
-    equations = families, NONE, (0.0, one, one, one, one, now), given[1], 0, (0.0, 0.0, 0.0), one, one
+    equations = families, NONE, (0.0, one, one, one, one, now), True, given[1], 0, (0.0, 0.0, 0.0), one, one
     known, tableau, timing = (addresses(), (counts, counts, counts)), Tableau(two, one, one), common[2]
     take_explicit = (families, known, tableau, timing, (one, one), signals, one, 0.0)
     stages = Stages(tableau, four)

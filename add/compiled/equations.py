@@ -4,10 +4,12 @@ Each is one compiled call: for solvers that decide in Python, and for what is as
 """
 
 from functools import partial
-from typing import NamedTuple, final
+from itertools import pairwise
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from add.compiled.holding import holding, reactions_at
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import take_impulses
 from add.compiled.linear import factor_dense, new_linear, solve_all
@@ -21,33 +23,32 @@ from add.compiled.walk import Choices, choices_of, no_choices
 from add.equations.family_term import plain
 from add.equations.kinematics import Carry, Kinematics, Weights
 from add.equations.term import Decisions
-from add.kernels.arena import CHOICE, OWN, Arena, Instant, Signals
+from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
 _NOTHING: FloatArray = np.zeros(0)
-#: In the column `OWN`: a family that is left out.
-_LEFT_OUT = -1
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def evaluate(arrays, routines, state, choices, measured, weights, r, data):
-    """Fill r (n,) of given decisions, or the weighted derivatives ``data`` (n n,), by columns, unless it is empty.
+def evaluate(arrays, routines, state, replay, choices, measured, weights, r, data):
+    """Fill r (n,), or the weighted derivatives ``data`` (n n,) of given decisions, by columns, unless it is empty.
 
-    ``state`` are t, q, v, a, theta and the signals. Returns the norm of the largest force family, of order
-    ``measured``; zero for none.
+    ``state`` are t, q, v, a, theta and the signals. Unless decisions are given, for a ``replay``, they are made: what
+    sticks in ``choices`` goes on sticking. Returns the norm of the largest force family, of order ``measured``, zero
+    for none; and the fields of the choices.
     """
     t, q, v, a, theta, signals = state
     at, room = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
-    scale = 0.0
+    chosen, scale = choices, 0.0
     if data.size == 0 or links_of(arrays).sizes.size:  # the matrix of trees needs the room that r fills
-        _, scale = call_residual(routines.residual, (arrays, at, room, True, choices, measured, r))
+        chosen, scale = call_residual(routines.residual, (arrays, at, room, replay, choices, measured, r))
     if data.size:
         by_q, by_v, by_a = weights
         call_jacobian(routines.jacobian, (arrays, at, room, choices, by_q, by_v, by_a, data))
-    return scale
+    return scale, chosen.rows, chosen.ends
 
 
 def as_choices(decisions: Decisions, none: Choices) -> Choices:
@@ -81,32 +82,50 @@ class CompiledEquations:
     def __init__(self, system: PackedSystem) -> None:
         self._system, self._free = system, free_of(system.system)
         self._arena, self._routines = system.common
-        families = self._arena.families.copy()
-        families[families[:, CHOICE] != -1, OWN] = _LEFT_OUT
-        self._smooth = self._arena._replace(families=families)
         self._signals, self._none = system.signals, no_choices(len(system.system.deciding))
         self._of_steps = SignalsOfSteps(system.signals)
         self._now: tuple[float, Signals] = np.nan, Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
+        self._holding: dict[int, CompiledEquations | None] = {0: self}
+
+    def holding(self, n_rows: int) -> "CompiledEquations | None":
+        """Return those with so many multipliers more that hold what sticks; None where there are none."""
+        if n_rows not in self._holding:
+            self._holding[n_rows] = self.of(holding(self._system, n_rows))
+        return self._holding[n_rows]
 
     def _run(
         self,
-        arena: Arena,
         kin: Kinematics,
         theta: FloatArray,
-        choices: Choices,
+        given: tuple[bool, Choices],
         order: int,
         weights: Weights | None,
         mu: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """Return r (n + m,), the values of the matrix over these, and the norm of the largest force family."""
-        wide, t = self._system.with_multipliers, float(kin.t)
-        q, v, a = wide(kin.q, mu), wide(kin.v), wide(kin.a)
-        n = q.size
+    ) -> tuple[FloatArray, FloatArray, tuple[float, IntArray, IntArray]]:
+        """Return r (n + m,), the values of the matrix over these, and what `evaluate` does."""
+        state = self._state(kin, theta, mu)
+        n = state[1].size
         by = (0.0, 0.0, 0.0) if weights is None else (float(weights.q), float(weights.v), float(weights.a))
         r, data = np.empty(n), np.empty(0 if weights is None else n * n)
-        state = t, plain(q), plain(v), plain(a), plain(theta), self._signals_at(t)
-        scale = evaluate(arena, self._routines, state, choices, order, by, r, data)
-        return r, data, scale
+        found = evaluate(self._arena, self._routines, state, *given, order, by, r, data)
+        return r, data, found
+
+    def _state(self, kin: Kinematics, theta: FloatArray, mu: FloatArray | None) -> Any:
+        """Return t, q, v, a with multipliers, theta and signals."""
+        wide, t = self._system.with_multipliers, float(kin.t)
+        q, v, a = wide(kin.q, mu), wide(kin.v), wide(kin.a)
+        return t, plain(q), plain(v), plain(a), plain(theta), self._signals_at(t)
+
+    def reactions(
+        self, kin: Kinematics, mu: FloatArray | None, theta: FloatArray, decisions: Decisions
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what each pair that sticks can bear (k,), and the reactions (3 k,) in ``mu``, shared out.
+
+        Without multipliers these are the forces of the linear law. See `add.solve.hybrid_friction`.
+        """
+        state, choices = self._state(kin, theta, mu), as_choices(decisions, self._none)
+        limits, reactions = reactions_at(self._arena, self._routines, state, choices, mu is None)
+        return limits, reactions
 
     def _signals_at(self, t: float) -> Signals:
         if self._signals and self._now[0] != t:
@@ -138,13 +157,18 @@ class CompiledEquations:
         steps = Steps(*fields) if done == n else Steps(*(x[:done].copy() for x in fields[:9]), *fields[9:])
         return Block(self._system, timing, steps, done, q, v, carry=carry)
 
-    def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (n,) of all terms that do not decide."""
-        return self._run(self._smooth, kin, theta, self._none, 0, None)[0][: kin.q.size]
+    def residual(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, decisions: Decisions | None, replay: bool
+    ) -> tuple[FloatArray, FloatArray, Decisions]:
+        """Return r (n,), the rows (m,) and the decisions: given, or made so that what sticks goes on sticking."""
+        choices = self._none if decisions is None else as_choices(decisions, self._none)
+        r, _, (_, rows, ends) = self._run(kin, theta, (replay, choices), 0, None, mu)
+        made = tuple([rows[first:last] for first, last in pairwise(ends.tolist())])
+        return r[: kin.q.size], r[kin.q.size :], made
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
         """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
-        return self._run(self._arena, kin, theta, as_choices(decisions, self._none), order, None)[2]
+        return self._run(kin, theta, (True, as_choices(decisions, self._none)), order, None)[2][0]
 
     def matrix(
         self,
@@ -154,18 +178,21 @@ class CompiledEquations:
         theta: FloatArray,
         weights: Weights,
         decisions: Decisions,
-    ) -> FloatArray:
-        """Return the values of a pattern over what is unknown: the weighted derivatives, without reactions.
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the weighted derivatives: the values of a pattern over what is unknown without reactions.
 
-        Those by multipliers have the weight of those by q; ``mu`` may have reactions behind them.
+        Then the columns of the reactions and the rows of what they hold, (k, n_unknown) each. Those by multipliers have
+        the weight of those by q.
         """
-        choices, free, places = as_choices(decisions, self._none), self._free, pattern.dense_positions
-        n, m = kin.q.size, self._system.system.n_multipliers
-        values = self._run(self._arena, kin, theta, choices, 0, weights, mu[:m])[1]
-        if free.size < n + m:
+        choices, places = as_choices(decisions, self._none), pattern.dense_positions
+        size = kin.q.size + self._system.system.n_multipliers
+        values = self._run(kin, theta, (True, choices), 0, weights, mu)[1]
+        free, held = self._free[: pattern.n], self._free[pattern.n :]
+        by_columns = values.reshape(size, size)
+        if free.size < size:
             columns, rows = np.divmod(places, free.size)
-            places = free[columns] * (n + m) + free[rows]
-        return values[places]
+            places = free[columns] * size + free[rows]
+        return values[places], by_columns[held[:, None], free], by_columns[free, held[:, None]]
 
 
 class Along(NamedTuple):

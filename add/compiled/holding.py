@@ -14,7 +14,7 @@ from numba import typeof, types
 from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, call_jacobian, call_residual
 from add.compiled.structure import layout_of, links_of
-from add.compiled.tree_equations import at_rows, parts_of
+from add.compiled.tree_equations import at_rows, new_lifted, parts_of
 from add.compiled.walk import FOLLOWS, Choices, no_choices
 from add.contact.body_family import HeldPairs, held_rows
 from add.contact.penalty_bodies import BodyContact
@@ -34,7 +34,7 @@ from add.typing import FloatArray
 
 #: How much of the forces of the reactions, by size, is left out of what they share; each pass leaves so much of the
 #: rest.
-_ROUNDING, _PASSES = 1e-12, 3
+ROUNDING, _PASSES = 1e-12, 3
 
 
 def holding(packed: PackedSystem, n_rows: int) -> PackedSystem | None:
@@ -101,13 +101,27 @@ def bears(arrays, routines, at, lifted, chosen, data):
 
     ``lifted`` is the room that the equations of this state have filled; ``data`` is scratch.
     """
-    k, number = _following(arrays)
-    rows = chosen.rows[chosen.ends[number] : chosen.ends[number + 1]]
-    free, n, held = layout_of(arrays).free, at.q.size, layout_of(arrays).size[4]
+    _, number = _following(arrays)
+    rows, held = chosen.rows[chosen.ends[number] : chosen.ends[number + 1]], layout_of(arrays).size[4]
     if 3 * sticking(rows).shape[0] != held or not all_sticking(rows):
         return False
+    limits, reactions = _share(arrays, routines, at, lifted, chosen, data)
+    return not beyond(reactions.reshape((held // 3, 3)), limits, 1.0).any()
+
+
+@njit(**CALLED)
+def _rows_at(arrays, at, lifted, chosen):
+    """Return the `StickRows` of what sticks, without derivatives, at a state whose equations have filled ``lifted``."""
+    k, number = _following(arrays)
     here = at_rows(at, parts_of(arrays, lifted)) if links_of(arrays).sizes.size else at
-    limits = held_rows(arrays, k, here, rows, False)[2].limit
+    return held_rows(arrays, k, here, chosen.rows[chosen.ends[number] : chosen.ends[number + 1]], False)[2]
+
+
+@njit(**CALLED)
+def _share(arrays, routines, at, lifted, chosen, data):
+    """Share the reactions of a state out, and return what its pairs can bear (k,), and them (3 k,); see `bears`."""
+    free, n, held = layout_of(arrays).free, at.q.size, layout_of(arrays).size[4]
+    limits = _rows_at(arrays, at, lifted, chosen).limit
     call_jacobian(routines.jacobian, (arrays, at, lifted, chosen, 1.0, 0.0, 0.0, data))
     size = free.size - layout_of(arrays).size[3]
     forces = np.empty((held, size))
@@ -116,7 +130,25 @@ def bears(arrays, routines, at, lifted, chosen, data):
             forces[i, j] = data[(n - held + i) * n + free[j]]
     reactions = at.q[n - held :]
     share_reactions(routines.blas, forces, limits, reactions)
-    return not beyond(reactions.reshape((held // 3, 3)), limits, 1.0).any()
+    return limits, reactions
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def reactions_at(arrays, routines, state, choices, linear):
+    """Return what each pair that sticks can bear (k,), and reactions (3 k,): those of a state, shared out.
+
+    ``state`` as of `add.compiled.equations.evaluate`; ``linear`` asks for the forces of the linear law instead.
+    """
+    t, q, v, a, theta, signals = state
+    at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
+    call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, np.empty(q.size)))
+    if not linear:
+        return _share(arrays, routines, at, lifted, choices, np.empty(layout_of(arrays).size[1]))
+    rows = _rows_at(arrays, at, lifted, choices)
+    forces = np.empty(3 * rows.limit.size)
+    for i in range(forces.size):
+        forces[i] = rows.stiffness[i // 3] * rows.rows[i // 3, i % 3]
+    return rows.limit, forces
 
 
 @njit(**CALLED)
@@ -139,7 +171,7 @@ def share_reactions(blas, forces, limits, reactions):
             left[j] += forces[i, j] * reactions[i]
     for j in range(n):
         sizes[j] = np.sqrt(sizes[j]) if sizes[j] > 0.0 else 1.0
-        matrix[j, j] = _ROUNDING
+        matrix[j, j] = ROUNDING
     for i in range(held):
         weight = max(limits[i // 3], least)
         for j in range(n):
@@ -148,7 +180,7 @@ def share_reactions(blas, forces, limits, reactions):
                 for l in range(n):
                     matrix[j, l] += factor * forces[i, l] / sizes[l]
     for j in range(n):
-        if matrix[j, j] == _ROUNDING:
+        if matrix[j, j] == ROUNDING:
             matrix[j, j] = 1.0
     flat, pivots, info, x = matrix.ravel(), np.empty(n, dtype=np.int32), np.zeros(1, dtype=np.int32), np.empty(n)
     getrf(blas.getrf, (n, n, flat, 0, n, pivots, 0, info, 0))
@@ -168,9 +200,13 @@ def share_reactions(blas, forces, limits, reactions):
 
 
 _room, _none, _row, _bool = np.zeros(0), no_choices(0), np.zeros(0), types.boolean
+_signals = typeof(empty_instant().signals)
 _state = typeof(empty_arena()), typeof(NONE), typeof(empty_instant()), typeof(_room), typeof(_none)
 #: Asked for by systems under hybrid friction alone.
 call_rests = when_called(rests, (*_state, types.int64), types.Tuple((_bool, typeof(_none))))
 call_bears = when_called(bears, (*_state, typeof(_row)), _bool)
 #: What Python calls of it, with the types of its arguments.
-SHARE = share_reactions, (typeof(NONE.blas), types.float64[:, ::1], typeof(_row), typeof(_row))
+ASKED = (
+    (share_reactions, (typeof(NONE.blas), types.float64[:, ::1], typeof(_row), typeof(_row))),
+    (reactions_at, (*_state[:2], types.Tuple((types.float64, *[typeof(_row)] * 4, _signals)), typeof(_none), _bool)),
+)

@@ -131,16 +131,14 @@ class System(Summarised):
         sticking: "BranchEquations | None" = None,
         families: FloatArray | None = None,
         candidates: AllCandidates = (),
-        smooth: FloatArray | None = None,
     ) -> "tuple[FloatArray, FloatArray, BranchEquations]":
         """Decide, and return r (n,), the rows (n_rows,) and the equations with these decisions.
 
         All that sticks in ``sticking`` goes on sticking. ``families`` (n_families, n), zeros, takes the forces by term.
-        ``smooth`` (n,), kept, are those of all that does not decide, where they are known.
         """
-        r = np.zeros(self.n) if smooth is None else smooth
+        r = np.zeros(self.n)
         outs: Iterable[FloatArray] = repeat(r) if families is None else families
-        for term, out in zip(self.terms if smooth is None else (), outs, strict=False):
+        for term, out in zip(self.terms, outs, strict=False):
             term.residual(kin, theta, out)
         kept = sticking.decisions if sticking else repeat(None)
         outs = outs if families is None else families[len(self.terms) :]
@@ -215,12 +213,10 @@ class BranchEquations:
             self._structure = tuple([term.structure(decision, near) for term, decision, near in chosen])
         return self._structure
 
-    def residual(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, smooth: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return r (n,) and the rows (n_rows,); ``smooth`` as in `System.residual`."""
-        r = np.zeros(self.system.n) if smooth is None else smooth
-        for term in self.terms if smooth is None else self.terms[len(self.system.terms) :]:
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return r (n,) and the rows (n_rows,)."""
+        r = np.zeros(self.system.n)
+        for term in self.terms:
             term.residual(kin, theta, r)
         return r, self.rows(kin, mu, theta, r)
 

@@ -28,7 +28,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.holding import share_reactions
+from add.compiled.holding import ROUNDING, share_reactions
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
 from add.equations.term import Decision, StickConstraint
@@ -50,42 +50,33 @@ def share_coordinates(system: System, constraints: Sequence[StickConstraint]) ->
 @final
 @dataclass(frozen=True)
 class StickingPoints:
-    """All sticking points of a state, with the free coordinates that their reactions act on.
+    """All sticking points of some constraints, with the free coordinates that their reactions act on.
 
     Attributes
     ----------
+    constraints
     n_points : int
-    limits : (n_points,) what each can bear [N]; below zero where it does not touch
     column, point : (k,)
         Free coordinate and point of every entry of G^T.
-    rows : (k, 3)
-        The entries: what a unit reaction does to the coordinate.
+    places : of each constraint, its point and place in `StickConstraint.dofs` of every entry
     """
 
+    constraints: Sequence[StickConstraint]
     n_points: int
-    limits: FloatArray
     column: IntArray
     point: IntArray
-    rows: FloatArray
+    places: list[tuple[IntArray, ...]]
 
     @classmethod
-    def of(
-        cls, system: System, constraints: Sequence[StickConstraint], kin: Kinematics, theta: FloatArray
-    ) -> StickingPoints:
+    def of(cls, system: System, constraints: Sequence[StickConstraint]) -> StickingPoints:
         """Collect the points of some stick constraints, in their order."""
         free = np.zeros(system.n + 1, dtype=bool)
         free[system.partition.free] = True
-        columns, points, rows, limits, first = [], [], [], [], 0
-        for constraint in constraints:
-            operators = constraint.operators(kin, theta)
-            # No coordinate (-1) is the last entry, which is not free.
-            point, place = np.nonzero(free[constraint.dofs])
-            columns.append(constraint.dofs[point, place])
-            points.append(first + point)
-            rows.append(operators.by_v[point, :, place])
-            limits.append(constraint.limits(kin, theta))
-            first += constraint.n_rows // 3
-        return cls(first, np.concatenate(limits), np.concatenate(columns), np.concatenate(points), np.concatenate(rows))
+        places = [np.nonzero(free[constraint.dofs]) for constraint in constraints]  # no coordinate is -1, not free
+        firsts = np.cumsum([0, *(constraint.n_rows // 3 for constraint in constraints)])
+        columns = [constraint.dofs[place] for constraint, place in zip(constraints, places, strict=True)]
+        points = [first + place[0] for first, place in zip(firsts, places, strict=False)]
+        return cls(constraints, int(firsts[-1]), np.concatenate(columns), np.concatenate(points), places)
 
     @cached_property
     def label(self) -> IntArray:
@@ -94,18 +85,35 @@ class StickingPoints:
         groups(self.column, self.point, label)
         return label
 
-    def distribute_reactions(self, reactions: FloatArray) -> FloatArray:
+    def alone(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> FloatArray:
+        """Return the reactions (n_points, 3) without what does nothing, along the normals; nothing is shared out."""
+        parts, first = [], 0
+        for constraint, (point, place) in zip(self.constraints, self.places, strict=True):
+            rows = np.zeros((constraint.n_rows // 3, 3, constraint.dofs.shape[1]))
+            rows[point, :, place] = constraint.operators(kin, theta).by_v[point, :, place]
+            sizes, axes = np.linalg.eigh(rows @ rows.transpose(0, 2, 1))
+            axes *= (sizes > ROUNDING * sizes[:, -1:])[:, None, :]
+            mine, first = reactions[first : first + sizes.shape[0], :, None], first + sizes.shape[0]
+            parts.append((axes @ (axes.transpose(0, 2, 1) @ mine))[:, :, 0])
+        return np.concatenate(parts)
+
+    def distribute(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray, limits: FloatArray) -> FloatArray:
         """Return the reactions (n_points, 3) that count, of which ``reactions`` are some with the same effect [N]."""
-        shared = np.bincount(self.label) > 1
-        reactions = reactions.copy()
+        shared, reactions = np.bincount(self.label) > 1, self.alone(kin, theta, reactions)
+        rows = np.concatenate(
+            [
+                constraint.operators(kin, theta).by_v[point, :, place]
+                for constraint, (point, place) in zip(self.constraints, self.places, strict=True)
+            ]
+        )
         for group in np.flatnonzero(shared):
             members = np.flatnonzero(self.label == group)
             entries = np.flatnonzero(self.label[self.point] == group)
             dofs, column = np.unique(self.column[entries], return_inverse=True)
             forces = np.zeros((members.size, 3, dofs.size))
-            forces[np.searchsorted(members, self.point[entries]), :, column] = self.rows[entries]
+            forces[np.searchsorted(members, self.point[entries]), :, column] = rows[entries]
             shares = reactions[members].ravel()
-            share_reactions(addresses(), forces.reshape(shares.size, -1), self.limits[members], shares)
+            share_reactions(addresses(), forces.reshape(shares.size, -1), limits[members], shares)
             reactions[members] = shares.reshape(-1, 3)
         return reactions
 
@@ -141,8 +149,8 @@ def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
     if not all(term.all_sticking(resting.branch.decisions[k]) for k, term in work.system.sticking):
         return None
-    mu = distribute_reactions(work, resting, resting.mu)
-    return None if _release(work, resting, mu) else replace(resting, mu=mu)
+    mu, limits = distribute_reactions(work, resting, resting.mu)
+    return None if _release(work, resting, mu, limits) else replace(resting, mu=mu)
 
 
 def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
@@ -173,7 +181,11 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
 
 def _first_reactions(work: Solve, linear: NewtonResult, branch: BranchEquations) -> FloatArray:
     """Return the multipliers to begin with: the forces of the linear law."""
-    rows = [constraint.first_guess(linear.kin, work.theta) for _, constraint in branch.stick_constraints]
+    at_once = work.assembler.holding(branch)
+    if at_once is not None and branch.stick_constraints:
+        rows = [at_once.reactions(linear.kin, None, work.theta, branch.decisions)[1]]
+    else:
+        rows = [constraint.first_guess(linear.kin, work.theta) for _, constraint in branch.stick_constraints]
     return np.concatenate([linear.mu[: work.system.n_multipliers], *rows])
 
 
@@ -185,11 +197,10 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
         choices[k] = term.stick_touching(choices[k])
     everything = system.on_branch(tuple(choices), work.candidates)
     constraints = everything.stick_constraints
-    if everything.n_rows == sticking.n_rows or not share_coordinates(
-        system, [constraint for _, constraint in constraints]
-    ):
+    alone = [constraint for _, constraint in constraints]
+    if everything.n_rows == sticking.n_rows or not share_coordinates(system, alone):
         return None
-    points = StickingPoints.of(system, [constraint for _, constraint in constraints], linear.kin, work.theta)
+    points = StickingPoints.of(system, alone)
     already = np.concatenate([terms[k].is_sticking(choices[k], sticking.decisions[k]) for k, _ in constraints])
     groups = np.bincount(points.label, already) > 0
     wanted = groups[points.label]
@@ -221,8 +232,8 @@ def _finish(
                 history += result.report.history[1:]
             if not result.report.status.success:
                 return None
-            u, mu = result.kin.q - work.equations.q_star, distribute_reactions(work, result, result.mu)
-            following = _release(work, result, mu)
+            u, (mu, limits) = result.kin.q - work.equations.q_star, distribute_reactions(work, result, result.mu)
+            following = _release(work, result, mu, limits)
             if following is not None or result.report.residual <= work.tolerance(result):
                 break
             point = Point(work, u, mu)
@@ -253,7 +264,7 @@ def _bearable(
     move = work.direction(point, 0.0)
     if move is None:
         return None, point
-    following = _release(work, point, distribute_reactions(work, point, mu + move[1]), BEARABLE)
+    following = _release(work, point, *distribute_reactions(work, point, mu + move[1]), BEARABLE)
     if following is not None:
         history.append(point.merit)
         return following[0], point
@@ -281,15 +292,15 @@ def _creeping(work: Solve, linear: NewtonResult, given: BranchEquations | None, 
 
 
 def _release(
-    work: Solve, at: Point | NewtonResult, mu: FloatArray, margin: float = 1.0
+    work: Solve, at: Point | NewtonResult, mu: FloatArray, limits: FloatArray, margin: float = 1.0
 ) -> tuple[BranchEquations, FloatArray] | None:
     """Return the branch without the points beyond Coulomb's limit, and the other reactions; None if all stick."""
     system, terms = work.system, dict(work.system.sticking)
-    decisions = list(at.branch.decisions)
+    decisions, first = list(at.branch.decisions), 0
     kept, changed = [mu[: system.n_multipliers]], False
     for k, constraint in at.branch.stick_constraints:
-        reactions = at.branch.reactions(k, mu).reshape(-1, 3)
-        free = beyond(reactions, constraint.limits(at.kin, work.theta), margin)
+        reactions, last = at.branch.reactions(k, mu).reshape(-1, 3), first + constraint.n_rows // 3
+        free, first = beyond(reactions, limits[first:last], margin), last
         if free.any():
             decisions[k] = terms[k].release(decisions[k], free)
             changed = True
@@ -299,13 +310,23 @@ def _release(
     return system.on_branch(tuple(decisions), work.candidates), np.concatenate(kept)
 
 
-def distribute_reactions(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> FloatArray:
-    """Return multipliers with the reactions that count, of which ``mu`` are some; see `add.solve.hybrid_friction`."""
-    system = work.system
+def distribute_reactions(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return multipliers with the reactions that count, of which ``mu`` are some, and what each point can bear [N].
+
+    See `add.solve.hybrid_friction`; a limit below zero is that of a point that does not touch.
+    """
+    system, first = work.system, work.system.n_multipliers
+    at_once = work.assembler.holding(at.branch)
     constraints = [constraint for _, constraint in at.branch.stick_constraints]
-    if not constraints or not share_coordinates(system, constraints):
-        return mu
-    first = system.n_multipliers
-    points = StickingPoints.of(system, constraints, at.kin, work.theta)
-    reactions = points.distribute_reactions(mu[first:].reshape(-1, 3))
-    return np.concatenate([mu[:first], reactions.ravel()])
+    if not constraints:
+        return mu, np.zeros(0)
+    if at_once is not None:
+        limits, reactions = at_once.reactions(at.kin, mu, work.theta, at.branch.decisions)
+        return np.concatenate([mu[:first], reactions]), limits
+    limits = np.concatenate([constraint.limits(at.kin, work.theta) for constraint in constraints])
+    points, reactions = StickingPoints.of(system, constraints), mu[first:].reshape(-1, 3)
+    if share_coordinates(system, constraints):
+        reactions = points.distribute(at.kin, work.theta, reactions, limits)
+    else:
+        reactions = points.alone(at.kin, work.theta, reactions)
+    return np.concatenate([mu[:first], reactions.ravel()]), limits

@@ -14,8 +14,8 @@ from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
 from add.errors import SolverError
-from add.solve.step_equations import NewtonOptions, NewtonReport, NewtonResult, Status, StepEquations
-from add.solve.step_matrix import Assembler, Zones
+from add.solve.step_equations import NewtonOptions, NewtonReport, NewtonResult, Status, StepEquations, Zones
+from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray
 
 _log = logging.getLogger(__name__)
@@ -44,17 +44,15 @@ class Point:
     def __init__(self, solve: Solve, u: FloatArray, mu: FloatArray) -> None:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
-        system, families, smooth = solve.system, None, None
-        if solve.unmeasured and solve.replay is None:
+        system, families, replay = solve.system, None, solve.replay
+        if solve.unmeasured and replay is None:
             families = np.zeros((system.n_families, system.n))
-        elif solve.assembler.at_once is not None:
-            smooth = solve.assembler.at_once.smooth_forces(self.kin, solve.theta)
-        if solve.replay is not None:
-            self.branch = solve.replay
-            self.r, self.rows = self.branch.residual(self.kin, mu, solve.theta, smooth)
-        else:
             self.r, self.rows, self.branch = system.residual(
-                self.kin, mu, solve.theta, solve.kept, families, solve.candidates, smooth
+                self.kin, mu, solve.theta, solve.kept, families, solve.candidates
+            )
+        else:
+            self.r, self.rows, self.branch = solve.assembler.residual(
+                self.kin, mu, solve.theta, replay or solve.kept, replay is not None, solve.candidates
             )
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf

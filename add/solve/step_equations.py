@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
+
+import numpy as np
 
 from add.compiled.newton import MOST_SHORTENED
 from add.equations.kinematics import Kinematics, Weights
@@ -12,6 +15,39 @@ from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.typing import BoolArray, FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Zones:
+    """Parts of the unknowns that no entry of a matrix joins: bodies by themselves, piles, each an impact zone.
+
+    A direction of Newton's method is made of theirs. Each is searched along by a length of its own, and one that has
+    converged waits for the others.
+
+    Attributes
+    ----------
+    number : int
+    labels : (n_free + n_multipliers,) the zone of each unknown
+    order : int
+        1 or 2, the norm.
+    """
+
+    number: int
+    labels: IntArray
+    order: int
+
+    def norms(self, x: FloatArray | BoolArray) -> FloatArray:
+        """Return the norm of each zone's entries of x, which are those of the first unknowns."""
+        sizes = x * x if self.order == 2 else np.abs(x)
+        total = np.bincount(self.labels[: x.size], sizes, self.number).astype(float)
+        return np.sqrt(total) if self.order == 2 else total
+
+    def settled(self, tolerance: float) -> float:
+        """Return the merit of a zone that waits, so that all of them together are below the tolerance."""
+        if self.number == 1:
+            return 0.0
+        return 0.5 * tolerance / (math.sqrt(self.number) if self.order == 2 else self.number)
 
 
 class Status(Enum):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
 
@@ -19,41 +18,8 @@ from add.equations.term import AllCandidates
 from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
 from add.linalg.pattern import Pattern, PatternCache
-from add.solve.step_equations import StepEquations
-from add.typing import BoolArray, FloatArray, IntArray
-
-
-@final
-@dataclass(frozen=True)
-class Zones:
-    """Parts of the unknowns that no entry of a matrix joins: bodies by themselves, piles, each an impact zone.
-
-    A direction of Newton's method is made of theirs. Each is searched along by a length of its own, and one that has
-    converged waits for the others.
-
-    Attributes
-    ----------
-    number : int
-    labels : (n_free + n_multipliers,) the zone of each unknown
-    order : int
-        1 or 2, the norm.
-    """
-
-    number: int
-    labels: IntArray
-    order: int
-
-    def norms(self, x: FloatArray | BoolArray) -> FloatArray:
-        """Return the norm of each zone's entries of x, which are those of the first unknowns."""
-        sizes = x * x if self.order == 2 else np.abs(x)
-        total = np.bincount(self.labels[: x.size], sizes, self.number).astype(float)
-        return np.sqrt(total) if self.order == 2 else total
-
-    def settled(self, tolerance: float) -> float:
-        """Return the merit of a zone that waits, so that all of them together are below the tolerance."""
-        if self.number == 1:
-            return 0.0
-        return 0.5 * tolerance / (math.sqrt(self.number) if self.order == 2 else self.number)
+from add.solve.step_equations import StepEquations, Zones
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -89,6 +55,7 @@ class Assembler:
         self._start: tuple[FloatArray, FloatArray] | None = None
         self._data = np.zeros(0)
         self._asked: tuple[Weights, tuple[object, ...]] | None = None
+        self._rows: list[FloatArray] = []
         # Derivatives by the state want the prescribed coordinates too.
         self._whole: PatternCache[Pattern] = PatternCache()
         # The patterns of all that no decision changes, once they are known.
@@ -128,13 +95,32 @@ class Assembler:
         return motion.positions(t, theta, self._start[1])
 
     def residual(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, held: BranchEquations | None = None
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        given: BranchEquations | None = None,
+        replay: bool = True,
+        candidates: AllCandidates = (),
     ) -> tuple[FloatArray, FloatArray, BranchEquations]:
-        """Return r (n,), the rows (n_rows,) and the equations that are ``held``, or that are decided here."""
-        smooth = None if self.at_once is None else self.at_once.smooth_forces(kin, theta)
-        if held is None:
-            return self.system.residual(kin, mu, theta, smooth=smooth)
-        return *held.residual(kin, mu, theta, smooth), held
+        """Return r (n,), the rows (n_rows,) and the equations that are ``given``, or that are decided here.
+
+        Where they are not to be replayed, what sticks in those that are given goes on sticking.
+        """
+        at_once, same = self.holding(given), given if replay else None
+        if at_once is not None:
+            decisions = None if given is None else given.decisions
+            r, rows, made = at_once.residual(kin, mu, theta, decisions, same is not None)
+            return r, rows, same or self.system.on_branch(made, candidates)
+        if same is None:
+            return self.system.residual(kin, mu, theta, given, candidates=candidates)
+        return *same.residual(kin, mu, theta), same
+
+    def holding(self, branch: BranchEquations | None) -> CompiledEquations | None:
+        """Return the equations as one call, with as many rows as hold what sticks."""
+        if self.at_once is None or branch is None:
+            return self.at_once
+        return self.at_once.holding(branch.n_rows - self.system.n_multipliers)
 
     def force_scale(self, branch: BranchEquations, kin: Kinematics, theta: FloatArray, order: int) -> float:
         """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
@@ -178,7 +164,11 @@ class Assembler:
             self._data[:] = 0.0
         else:
             self._data = pattern.new_data()
-        self._fill(pattern, self._data, kin, mu, theta, weights, branch, self.at_once)
+        at_once = self.holding(branch)
+        if at_once is None:
+            self._fill(pattern, self._data, (kin, mu, theta), weights, branch)
+        else:
+            self._data[:-1], *self._rows = at_once.matrix(pattern, kin, mu, theta, weights, branch.decisions)
         self._asked = weights, asked
         return pattern, self._data
 
@@ -194,32 +184,11 @@ class Assembler:
         self,
         pattern: Pattern,
         data: FloatArray,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        branch: BranchEquations,
-        at_once: CompiledEquations | None = None,
-    ) -> None:
-        """Add all derivatives to ``data``; ``at_once`` has those of all but reactions, over all that is unknown."""
-        if at_once is None:
-            self._fill_by_terms(pattern, data, (kin, mu, theta), weights, branch)
-        else:
-            data[:-1] = at_once.matrix(pattern, kin, mu, theta, weights, branch.decisions)
-        if weights.q:
-            for k, constraint in branch.stick_constraints:
-                constraint.add_geometry(
-                    kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k)
-                )
-
-    def _fill_by_terms(
-        self,
-        pattern: Pattern,
-        data: FloatArray,
         given: tuple[Kinematics, FloatArray, FloatArray],
         weights: Weights,
         branch: BranchEquations,
     ) -> None:
+        """Add all derivatives to ``data``, by the terms."""
         (kin, mu, theta), base = given, pattern.base
         steady = data if base is None else base.new_data()
         slots, places = iter((base or pattern).slots), iter(pattern.slots)
@@ -233,6 +202,11 @@ class Assembler:
             constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
         if base is not None:
             data[pattern.place] += steady[: base.nnz]
+        if weights.q:
+            for k, constraint in branch.stick_constraints:
+                constraint.add_geometry(
+                    kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k)
+                )
 
     def _slots(self, pattern: Pattern, branch: BranchEquations, deciding: int) -> IntArray:
         """Return the slots of the branch of a deciding term."""
@@ -301,7 +275,7 @@ class Assembler:
         n, size = self.system.n, self.system.n + self.system.n_multipliers
         pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
         data = pattern.new_data()
-        self._fill(pattern, data, kin, mu, theta, weights, branch)
+        self._fill(pattern, data, (kin, mu, theta), weights, branch)
         matrix, first = pattern.matrix(data), size
         small = size <= DENSE_LIMIT  # where sparse matrices take longer to make than all else
         out: Any = np.zeros((branch.n_rows + n, n)) if small else matrix if size == n else matrix[:, :n]
@@ -350,19 +324,35 @@ class Assembler:
             return self.factorization
         exact = data.copy()
         penalty = PENALTY * size / weights.v
+        if self.holding(branch) is None:
+            by_v, by_u = self._held_by_terms((kin, theta), weights, branch, pattern, penalty)
+        else:
+            columns, rows = self._rows
+            data[:-1] += penalty * (rows.T @ columns).ravel()[pattern.dense_positions]
+            index = np.tile(np.arange(pattern.n), (rows.shape[0] // 3, 1))
+            by_v, by_u = (Rows(index, x.reshape(-1, 3, pattern.n)) for x in (columns, rows))
+        self.factorization.factor(pattern, data)
+        return AugmentedSolve(self.factorization, pattern, exact, by_v, by_u, penalty)
+
+    def _held_by_terms(
+        self,
+        at: tuple[Kinematics, FloatArray],
+        weights: Weights,
+        branch: BranchEquations,
+        pattern: Pattern,
+        penalty: float,
+    ) -> tuple[Rows, Rows]:
+        """Add the penalties on what is held to the values, and return its rows."""
         dofs, by_v, by_u = [], [], []
         for k, constraint in branch.stick_constraints:
-            operators = constraint.operators(kin, theta)
+            operators, slots = constraint.operators(*at), self._slots(pattern, branch, k)
             by_state = weights.q * operators.by_q + weights.v * operators.by_v
-            constraint.add_products(penalty, operators.by_v, by_state, data, self._slots(pattern, branch, k))
+            constraint.add_products(penalty, operators.by_v, by_state, self._data, slots)
             dofs.append(constraint.dofs)
             by_v.append(operators.by_v)
             by_u.append(by_state)
-        self.factorization.factor(pattern, data)
         index = self._columns(dofs)
-        return AugmentedSolve(
-            self.factorization, pattern, exact, Rows(index, _stack(by_v)), Rows(index, _stack(by_u)), penalty
-        )
+        return Rows(index, _stack(by_v)), Rows(index, _stack(by_u))
 
     def _columns(self, dofs: list[IntArray]) -> IntArray:
         """Return the unknowns (k, m) of coordinates, -1 for those that are not free; as wide as the widest."""

@@ -16,7 +16,8 @@ from add.geometry.sheet import IRREGULAR, rectangle
 from add.linalg import one_blas_thread
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
-from add.solve.step_matrix import Assembler, Zones
+from add.solve.step_equations import Zones
+from add.solve.step_matrix import Assembler
 from scripts.reproduction.cloth_cubes import SIDE, scene as cubes
 from scripts.reproduction.cloth_impacts import scene as meeting, sheet
 from scripts.reproduction.cloth_marble import scene as marble

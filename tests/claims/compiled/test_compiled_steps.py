@@ -1,6 +1,7 @@
 """Compiled steps against those of the terms, which are their definition."""
 
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -494,6 +495,14 @@ def test_pairs(pair: str, stepper: str, law: FrictionLaw) -> None:
     assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
     if pair in ("rigid-on-world", "rigid-on-rigid"):
         assert chart_changes(found) > 0
+
+
+@pytest.mark.parametrize("taken", (lambda simulation: simulation, by_terms))
+def test_a_point_held_alone_bears_nothing_along_its_normal(taken: Callable[[Simulation], Simulation]) -> None:
+    """A reaction of 3.6 kN along the normal, which does nothing, was found beside 1.3 N across, and let it go."""
+    _, simulation = PAIRS["rigid-on-rigid"](FrictionLaw.HYBRID, STEPPERS["straight-line"])
+    held = [record.mu for record in taken(simulation).run(n_steps=13).records[-2:]]
+    assert all(mu.size == 3 and 0.01 < np.linalg.norm(mu) < 10.0 for mu in held), held
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)

@@ -18,8 +18,8 @@ from add.scene import load_scene, scene_from_dict
 from add.simulation.start import BDFFormula, StartUp
 from add.solve import fallbacks, newton
 from add.solve.newton import Point, Solve
-from add.solve.step_equations import NewtonOptions
-from add.solve.step_matrix import Assembler, Zones
+from add.solve.step_equations import NewtonOptions, Zones
+from add.solve.step_matrix import Assembler
 
 SIDE, N = 0.04, 36
 
