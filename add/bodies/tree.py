@@ -31,7 +31,6 @@ from add.terms import (
     BallFriction,
     BallLaws,
     BallLimits,
-    HeldBalls,
     HeldResistance,
     JointLimits,
     JointResistance,
@@ -237,8 +236,9 @@ class TreeBody(Body):
     def _laws(self, start: int, at: Layouts) -> list[Term | DecidingTerm]:
         springs, balls = [], []
         # By whether the dry friction holds.
-        resisting: dict[bool, list[tuple[int, ...]]] = {False: [], True: []}
-        dry: dict[bool, list[tuple[int, ...]]] = {False: [], True: []}
+        resisting: list[tuple[int, ...]] = []
+        held: list[tuple[int, ...]] = []
+        dry: list[tuple[int, ...]] = []
         for first, joint in zip(self.first, self.joints, strict=True):
             if joint.kind not in (HINGE, SLIDE, BALL) or not joint.n:
                 continue
@@ -248,14 +248,16 @@ class TreeBody(Body):
                 springs.append((start + first + k, number["stiffness"], int(rest)))
             if joint.kind == BALL:
                 balls.append((start + first, number["damping"], number["armature"]))
-                if joint.rough:
-                    dry[joint.held].append((start + first, number["dry_friction"], number["slip_speed"]))
+                if joint.rough and joint.held:
+                    held.append((start + first, 3, -1, number["dry_friction"], number["slip_speed"]))
+                elif joint.rough:
+                    dry.append((start + first, number["dry_friction"], number["slip_speed"]))
             else:
-                keys = ("damping", "dry_friction", "slip_speed")
-                resisting[joint.held].append((start + first, *(number[key] for key in keys)))
+                resists = tuple(number[key] for key in ("damping", "dry_friction", "slip_speed"))
+                held.append((start + first, 1, *resists)) if joint.held else resisting.append((start + first, *resists))
         laws = (
-            (JointSprings, springs), (JointResistance, resisting[False]), (HeldResistance, resisting[True]),
-            (BallLaws, balls), (BallFriction, dry[False]), (HeldBalls, dry[True]),
+            (JointSprings, springs), (JointResistance, resisting), (BallLaws, balls), (BallFriction, dry),
+            (HeldResistance, held),
         )  # fmt: skip
         return [term(*np.array(rows, dtype=np.int64).T) for term, rows in laws if rows]
 

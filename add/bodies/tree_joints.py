@@ -35,7 +35,7 @@ class TreeJoint:
     rough : bool
         Whether it has dry friction.
     held : bool
-        Whether the dry friction holds: `HeldResistance`, `HeldBalls`.
+        Whether the dry friction holds: `HeldResistance`.
     massless : bool
         Whether its link is a mere place.
     motion : SignalParameter, optional

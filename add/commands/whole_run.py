@@ -18,12 +18,12 @@ from add.simulation import BDF
 from add.simulation.impacts import angular_velocity
 from add.simulation.run import Trajectory
 from add.simulation.substeps import Substeps
-from add.terms.held_friction import HeldFriction
+from add.terms.held_friction import HeldResistance
 
 #: Share of the energy that moves by which a run may gain.
 GAIN = 0.01
 #: Terms that store energy, all of which is counted (`add.scene.build.run_data.Energies`), or take it.
-_PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, HeldFriction,
+_PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, HeldResistance,
             terms.BallFriction, terms.BallLaws, terms.BallLimits, terms.Elastic, terms.Gravity, terms.Inertia,
             terms.JointLimits, terms.JointResistance, terms.JointSprings, terms.RigidInertia, terms.Strained,
             terms.TreeInertia, terms.Viscous)  # fmt: skip

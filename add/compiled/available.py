@@ -30,7 +30,18 @@ from add.materials.formulas import callees as of_material
 from add.materials.relaxation import pull_remembered_stress, push_remembered_stress, remembered_stress
 from add.materials.strain_loops import callees as of_strains, strain_energy
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
-from add.terms import elastic, inertia, joint_laws, lengths, loads, multipliers, muscle, pressure, rigid_inertia
+from add.terms import (
+    elastic,
+    held_friction,
+    inertia,
+    joint_laws,
+    lengths,
+    loads,
+    multipliers,
+    muscle,
+    pressure,
+    rigid_inertia,
+)
 
 #: The kinds of families of this package.
 OWN_KINDS: tuple[Kind, ...] = (
@@ -39,7 +50,7 @@ OWN_KINDS: tuple[Kind, ...] = (
     joint_law.KIND, joint_laws.KIND,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
     muscle.KIND, muscle.CELLS, pressure.KIND, inertia.WATER,
-    multipliers.LOOPS, multipliers.COUPLINGS, loads.POINTS, pressure.CHAMBER, body_family.HELD,
+    held_friction.KIND, multipliers.LOOPS, multipliers.COUPLINGS, loads.POINTS, pressure.CHAMBER, body_family.HELD,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
 

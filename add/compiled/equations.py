@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from add.compiled.holding import holding, reactions_at
+from add.compiled.holding import Held, holding, reactions_at
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import take_impulses
 from add.compiled.linear import factor_dense, new_linear, solve_all
@@ -85,13 +85,15 @@ class CompiledEquations:
         self._signals, self._none = system.signals, no_choices(len(system.system.deciding))
         self._of_steps = SignalsOfSteps(system.signals)
         self._now: tuple[float, Signals] = np.nan, Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
-        self._holding: dict[int, CompiledEquations | None] = {0: self}
+        self._holding: dict[Held, CompiledEquations | None] = {}
 
-    def holding(self, n_rows: int) -> "CompiledEquations | None":
-        """Return those with so many multipliers more that hold what sticks; None where there are none."""
-        if n_rows not in self._holding:
-            self._holding[n_rows] = self.of(holding(self._system, n_rows))
-        return self._holding[n_rows]
+    def holding(self, held: Held) -> "CompiledEquations | None":
+        """Return those with multipliers more that hold what sticks; None where there are none."""
+        if not any(held):
+            return self
+        if held not in self._holding:
+            self._holding[held] = self.of(holding(self._system, held))
+        return self._holding[held]
 
     def _run(
         self,

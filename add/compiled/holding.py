@@ -23,71 +23,95 @@ from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.sticking import REST
-from add.kernels.arena import CHOICE, Instant, empty_arena, empty_instant
+from add.kernels.arena import CHOICE, OWN, SLOTS, Instant, empty_arena, empty_instant
 from add.kernels.borrowed import put
 from add.kernels.by_address import when_called
 from add.kernels.caching import CALLED, njit
 from add.kernels.contact_pairs import ACTIVE, BITS
 from add.kernels.sticking import all_sticking, beyond, sticking, with_sticking
 from add.linalg.blas import N, getrf, getrs
+from add.terms.held_friction import HeldResistance
 from add.typing import FloatArray
 
 #: How much of the forces of the reactions, by size, is left out of what they share; each pass leaves so much of the
 #: rest.
 ROUNDING, _PASSES = 1e-12, 3
 
+#: How many equations hold what sticks in the decision of each term of which something may.
+Held = tuple[int, ...]
 
-def holding(packed: PackedSystem, n_rows: int) -> PackedSystem | None:
-    """Return the system with so many multipliers more that hold what sticks; None where such steps are not compiled."""
-    system = packed.system
-    if n_rows in packed.with_held:
-        return packed.with_held[n_rows]
-    packed.with_held[n_rows] = None
-    if len(system.sticking) == 1 and not packed.sparse and n_rows % 3 == 0:
-        number = system.sticking[0][0]
+
+def holding(packed: PackedSystem, held: Held) -> PackedSystem | None:
+    """Return the system with multipliers more that hold what sticks; None where such steps are not compiled."""
+    if held not in packed.with_held:
+        packed.with_held[held] = _with_held(packed, held)
+    return packed.with_held[held]
+
+
+def _with_held(packed: PackedSystem, held: Held) -> PackedSystem | None:
+    system, constraints = packed.system, list(packed.system.constraints)
+    for (number, _), n_rows in zip(system.sticking, held, strict=True):
         term = system.deciding[number]
-        contact = term.inner if isinstance(term, LiftedDecidingTerm) else term
-        if isinstance(contact, BodyContact) and contact.sizes is None:
-            held = HeldPairs(contact, number, n_rows // 3)
-            lifted = LiftedConstraint(held, term.lift) if isinstance(term, LiftedDecidingTerm) else held
-            with_held = replace(system, constraints=(*system.constraints, lifted))
-            try:
-                made = pack(with_held)
-            except NotCompiled:
-                return None
-            packed.with_held[n_rows] = None if made.sparse else made
-    return packed.with_held[n_rows]
+        inner = term.inner if isinstance(term, LiftedDecidingTerm) else term
+        if n_rows and not isinstance(inner, BodyContact | HeldResistance):
+            return None
+        if n_rows:
+            pairs = HeldPairs(inner, number, n_rows // 3)
+            constraints.append(LiftedConstraint(pairs, term.lift) if isinstance(term, LiftedDecidingTerm) else pairs)
+    if packed.sparse or packed.sized:
+        return None
+    try:
+        made = pack(replace(system, constraints=tuple(constraints)))
+    except NotCompiled:
+        return None
+    return None if made.sparse else made
 
 
-def touching(packed: PackedSystem, before: Kinematics, theta: FloatArray) -> int:
-    """Return how many equations hold what touches before a step; zero where nothing does, or steps are not these."""
-    terms = packed.system.sticking
-    if packed.sparse or len(terms) != 1:
-        return 0
-    return 3 * int(np.count_nonzero(terms[0][1].decide(before, theta)[:, BITS] & ACTIVE))
+def touching(packed: PackedSystem, before: Kinematics, theta: FloatArray) -> Held:
+    """Return how many equations hold what touches before a step; none where steps are not these."""
+    if packed.sparse or packed.changing:
+        return ()
+    decisions = (term.decide(before, theta) for _, term in packed.system.sticking)
+    return tuple([3 * int(np.count_nonzero(rows[:, BITS] & ACTIVE)) for rows in decisions])
 
 
 @njit(**CALLED)
-def _following(arrays):
-    """Return the family that follows a decision, and the number of that."""
-    for k in range(arrays.families.shape[0]):
-        if arrays.families[k, CHOICE] <= FOLLOWS:
-            return k, FOLLOWS - arrays.families[k, CHOICE]
-    return -1, -1
+def _decided_by(arrays, k, chosen):
+    """Return the rows of the decision that a family follows; none, and False, of one that follows none."""
+    number = FOLLOWS - arrays.families[k, CHOICE]
+    if number < 0:
+        return chosen.rows[:0], False
+    return chosen.rows[chosen.ends[number] : chosen.ends[number + 1]], True
+
+
+@njit(**CALLED)
+def _fits(arrays, k, rows):
+    """Whether a family holds as many rows as stick."""
+    return 3 * sticking(rows).shape[0] == arrays.fields[arrays.families[k, SLOTS], 1]
 
 
 @njit(**CALLED)
 def rests(arrays, routines, at, lifted, none, held):
     """Return whether ``held`` rows hold all that touches at a state, none of which slides, and the choices of that."""
-    r, (_, number) = np.zeros(at.q.size), _following(arrays)
+    r = np.zeros(at.q.size)
     at = Instant(at.t, at.q, at.v, r.copy(), at.theta, at.signals)  # contact asks for no accelerations
     found, _ = call_residual(routines.residual, (arrays, at, lifted, False, none, 0, r))
-    rows, ends = with_sticking(found.rows[found.ends[number] : found.ends[number + 1]], True), none.ends.copy()
-    for k in range(number + 1, ends.size):
-        ends[k] = rows.shape[0]
-    kept = Choices(rows, ends)
-    if 3 * sticking(rows).shape[0] != held:
-        return False, kept
+    kept = Choices(np.empty(found.rows.shape, dtype=np.int64), np.zeros(found.ends.size, dtype=np.int64))
+    for number in range(found.ends.size - 1):
+        begin = end = kept.ends[number]
+        if (layout_of(arrays).size[2] >> number) & 1:
+            rows = with_sticking(found.rows[found.ends[number] : found.ends[number + 1]], True)
+            put(rows, kept.rows[begin:])
+            end += rows.shape[0]
+        kept.ends[number + 1] = end
+    holds = 0
+    for k in range(arrays.families.shape[0]):
+        rows, follows = _decided_by(arrays, k, kept)
+        holds += 3 * sticking(rows).shape[0]
+        if follows and not _fits(arrays, k, rows):
+            return False, kept
+    if holds != held:
+        return False, kept  # something touches that nothing holds
     call_residual(routines.residual, (arrays, at, lifted, True, kept, 0, r))
     for i in range(r.size - held, r.size):
         if not abs(r[i]) <= REST:
@@ -101,27 +125,42 @@ def bears(arrays, routines, at, lifted, chosen, data):
 
     ``lifted`` is the room that the equations of this state have filled; ``data`` is scratch.
     """
-    _, number = _following(arrays)
-    rows, held = chosen.rows[chosen.ends[number] : chosen.ends[number + 1]], layout_of(arrays).size[4]
-    if 3 * sticking(rows).shape[0] != held or not all_sticking(rows):
-        return False
+    for k in range(arrays.families.shape[0]):
+        rows, follows = _decided_by(arrays, k, chosen)
+        if follows and not (_fits(arrays, k, rows) and all_sticking(rows)):
+            return False
     limits, reactions = _share(arrays, routines, at, lifted, chosen, data)
-    return not beyond(reactions.reshape((held // 3, 3)), limits, 1.0).any()
+    return not beyond(reactions.reshape((limits.size, 3)), limits, 1.0).any()
 
 
 @njit(**CALLED)
 def _rows_at(arrays, at, lifted, chosen):
-    """Return the `StickRows` of what sticks, without derivatives, at a state whose equations have filled ``lifted``."""
-    k, number = _following(arrays)
-    here = at_rows(at, parts_of(arrays, lifted)) if links_of(arrays).sizes.size else at
-    return held_rows(arrays, k, here, chosen.rows[chosen.ends[number] : chosen.ends[number + 1]], False)[2]
+    """Return what each of all that stick can bear (k,), and the forces of the linear law (3 k,).
+
+    Of a state whose equations have filled ``lifted``.
+    """
+    n = layout_of(arrays).size[4] // 3
+    limits, forces, m = np.empty(n), np.empty(3 * n), 0
+    for k in range(arrays.families.shape[0]):
+        rows, follows = _decided_by(arrays, k, chosen)
+        if not follows:
+            continue
+        lifts = links_of(arrays).sizes.size and not arrays.families[k, OWN]
+        here = at_rows(at, parts_of(arrays, lifted)) if lifts else at
+        of = held_rows(arrays, k, here, rows, False)[2]
+        for i in range(of.limit.size):
+            limits[m] = of.limit[i]
+            for r in range(3):
+                forces[3 * m + r] = of.stiffness[i] * of.rows[i, r]
+            m += 1
+    return limits, forces
 
 
 @njit(**CALLED)
 def _share(arrays, routines, at, lifted, chosen, data):
     """Share the reactions of a state out, and return what its pairs can bear (k,), and them (3 k,); see `bears`."""
     free, n, held = layout_of(arrays).free, at.q.size, layout_of(arrays).size[4]
-    limits = _rows_at(arrays, at, lifted, chosen).limit
+    limits, _ = _rows_at(arrays, at, lifted, chosen)
     call_jacobian(routines.jacobian, (arrays, at, lifted, chosen, 1.0, 0.0, 0.0, data))
     size = free.size - layout_of(arrays).size[3]
     forces = np.empty((held, size))
@@ -144,11 +183,7 @@ def reactions_at(arrays, routines, state, choices, linear):
     call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, np.empty(q.size)))
     if not linear:
         return _share(arrays, routines, at, lifted, choices, np.empty(layout_of(arrays).size[1]))
-    rows = _rows_at(arrays, at, lifted, choices)
-    forces = np.empty(3 * rows.limit.size)
-    for i in range(forces.size):
-        forces[i] = rows.stiffness[i // 3] * rows.rows[i // 3, i % 3]
-    return rows.limit, forces
+    return _rows_at(arrays, at, lifted, choices)
 
 
 @njit(**CALLED)

@@ -287,7 +287,7 @@ def take_impulses(arrays, routines, method, contact, begun, driven, theta):
         for i in range(n_driven):
             moves[i] = targets[k, i] - stars[0, prescribed[i]]
         now = Formula(times[k + 1], formula.dt, formula.c, 1.0, 0.0), Signals(signals.weights[k], signals.table[k])
-        step = Step(now[0], criteria, stars, now[1], theta, False, False, 0, 0)
+        step = Step(now[0], criteria, stars, now[1], theta, False, 0, 0, 0)
         begin = (times[k], stars[0], stars[1]), moves, kept
         status, iterations, scale, worst, swapped, chosen, modes, numbers = _take(
             arrays, routines, step, contact, begin, rooms, seen, merits[k]

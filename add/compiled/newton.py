@@ -64,10 +64,10 @@ class Criteria(NamedTuple):
 class Step(NamedTuple):
     """The arguments of one step.
 
-    Formula and criteria, q_star and v_star (2, n), signals, theta; whether it is replayed, and whether equations hold
-    what touches and does not slip, which are not here; how many of the last coordinates are multipliers, and how many
-    of these hold what sticks. Where there are, ``stars[1, n]`` is how much their rows weigh in the merit, see
-    `add.solve.newton.Solve.row_norm`.
+    Formula and criteria, q_star and v_star (2, n), signals, theta; whether it is replayed; a bit for each decision of
+    which equations that are not here would hold what touches and does not slip; how many of the last coordinates are
+    multipliers, and how many of these hold what sticks. Where there are, ``stars[1, n]`` is how much their rows weigh
+    in the merit, see `add.solve.newton.Solve.row_norm`.
     """
 
     formula: Formula
@@ -76,7 +76,7 @@ class Step(NamedTuple):
     signals: Signals
     theta: FloatArray
     replay: bool
-    holds: bool
+    holds: int
     multipliers: int
     held: int
 
@@ -284,21 +284,26 @@ FRESH = Begun(0, 0, -1.0, np.zeros(0))
 
 
 @njit(**CALLED)
-def to_hold(chosen):
-    """Return how many pairs equations would hold, those that do not slip under hybrid friction, and how many touch."""
+def to_hold(chosen, deciding):
+    """Return how many pairs equations would hold, those that do not slip under hybrid friction, and how many touch.
+
+    ``deciding`` has a bit for each of the decisions that say so.
+    """
     held, touching = 0, 0
-    for k in range(chosen.rows.shape[0]):
-        bits = chosen.rows[k, BITS]
-        if bits & ACTIVE != 0:
-            touching += 1
-            held += bits & SLIP == 0
+    for number in range(chosen.ends.size - 1):
+        if (deciding >> number) & 1:
+            for k in range(chosen.ends[number], chosen.ends[number + 1]):
+                bits = chosen.rows[k, BITS]
+                if bits & ACTIVE != 0:
+                    touching += 1
+                    held += bits & SLIP == 0
     return held, touching
 
 
 @njit(**CALLED)
-def rests_at_first(chosen):
+def rests_at_first(chosen, deciding):
     """Whether something touches at a first guess, and nothing slips: what rests is held from the first iterate on."""
-    held, touching = to_hold(chosen)
+    held, touching = to_hold(chosen, deciding)
     return held > 0 and held == touching
 
 
@@ -328,7 +333,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
     merits[iterations] = merit
     if not np.isfinite(merit):
         return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
-    if step.holds and rests_at_first(chosen):
+    if step.holds and rests_at_first(chosen, step.holds):
         return GIVEN_UP, iterations, factorizations, RESTING, swapped, chosen
     if filled:
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
@@ -337,7 +342,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
         merit = merits[iterations] = merit_of(step, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
-        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen)[0] > 0:
+        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen, step.holds)[0] > 0:
             return GIVEN_UP, iterations, factorizations, HOLDING, swapped, chosen
         if merit <= tolerance:
             return CONVERGED, iterations, factorizations, scale, swapped, chosen

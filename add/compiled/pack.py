@@ -84,7 +84,7 @@ class PackedSystem:
     whole: Pattern | None
     changing: dict[int, int]
     sized: dict[int, DecidingTerm]
-    with_held: "dict[int, PackedSystem | None]" = field(default_factory=dict, repr=False, compare=False)
+    with_held: "dict[tuple[int, ...], PackedSystem | None]" = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def steps_a_call(self) -> int:
@@ -251,12 +251,12 @@ class _Packing:
                 self.families.append((inner.family(), -1, bool(self.trees) and inner is term))
         for number, choice in enumerate(system.deciding):
             decided = choice.inner if isinstance(choice, LiftedDecidingTerm) else choice
-            if self.trees and decided is choice:
-                raise NotCompiled(f"{type(choice).__name__} over coordinates of trees")
-            family = decided.family()
+            own, family = bool(self.trees) and decided is choice, decided.family()
+            if not own and self.families and self.families[-1][1] >= 0 and self.families[-1][2]:
+                raise NotCompiled(f"{type(choice).__name__} behind decisions over coordinates of trees")
             if self.trees and family.changes:
                 raise NotCompiled(f"{type(decided).__name__} of links")
-            self.families.append((family, number, False))
+            self.families.append((family, number, own))
             if family.sized:
                 self.sized[len(self.families) - 1] = decided
         n, rows = system.n, system.n if self.lift is None else self.lift.rows.n
@@ -386,7 +386,7 @@ def _sizes(system: System, n_values: int) -> IntArray:
     """Return `Layout.size`."""
     n, m = system.n, system.n_multipliers
     held = sum(c.n_rows for c, _ in system.parts if isinstance(getattr(c, "inner", c), HeldPairs))
-    return np.array([n + m, n_values, bool(system.sticking) and not held, m, held])
+    return np.array([n + m, n_values, sum(1 << number for number, _ in system.sticking), m, held])
 
 
 def free_of(system: System) -> IntArray:

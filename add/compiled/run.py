@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.equations import Along, Reading, as_choices, push_steps, state_matrices, step_matrices
-from add.compiled.holding import holding, touching
+from add.compiled.holding import Held, holding, touching
 from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
@@ -52,7 +52,7 @@ class CompiledRun:
         self._sizes: tuple[Others, ...] = ()
         self._limit = None if system.system.limit is None else AskedLimit(system.system.limit, system.system.n)
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
-        self._holding: dict[int, CompiledRun | None] = {0: self}
+        self._holding: dict[Held, CompiledRun | None] = {}
 
     @property
     def dense(self) -> bool:
@@ -70,16 +70,19 @@ class CompiledRun:
         same = self._theta is not None and np.array_equal(self._theta, theta)
         return ended if tried and same else None
 
-    def holding(self, n_rows: int) -> "CompiledRun | None":
-        """Return the run of the system with so many multipliers more that hold what sticks; None for none."""
-        if n_rows not in self._holding:
-            packed = holding(self.system, n_rows)
-            self._holding[n_rows] = None if packed is None else CompiledRun(packed)
-        return self._holding[n_rows]
+    def holding(self, held: Held) -> "CompiledRun | None":
+        """Return the run of the system with multipliers more that hold what sticks; None for none."""
+        if not any(held):
+            return self
+        if held not in self._holding:
+            packed = holding(self.system, held)
+            self._holding[held] = None if packed is None else CompiledRun(packed)
+        return self._holding[held]
 
     def _of(self, block: Block) -> "CompiledRun":
         """Return the run that a block is one of."""
-        run = self.holding(block.system.system.n_multipliers - self.system.system.n_multipliers)
+        mine, theirs = self.system.system, block.system.system
+        run = self if mine.n_multipliers == theirs.n_multipliers else self.holding(mine.held(block.decisions(0)))
         assert run is not None
         return run
 
@@ -87,8 +90,8 @@ class CompiledRun:
         self, timing: Timing, criteria: Criteria, before: tuple[FloatArray, FloatArray], n: int, theta: FloatArray
     ) -> Block | None:
         """Take up to ``n`` steps in which equations hold all that touches; None where it moves, or cannot be."""
-        rows = touching(self.system, self._before(timing, *before), theta)
-        run = self.holding(rows) if rows else None
+        held = touching(self.system, self._before(timing, *before), theta)
+        run = self.holding(held) if any(held) else None
         block = None if run is None else run.take(timing, criteria, before, n, theta)
         return block if block is not None and block.n else None
 

@@ -24,9 +24,9 @@ class Layout(NamedTuple):
     ----------
     free, prescribed : coordinates, sorted
     rotations : first coordinates of the rotation vectors that change chart
-    size : (5,) number of coordinates n, and of values of a matrix over them; whether what touches and does not slip is
-        to be held by equations that this system lacks; how many multipliers are the last coordinates, free ones without
-        mass and history; how many of these, the last, hold what sticks
+    size : (5,) number of coordinates n, and of values of a matrix over them; a bit for each decision of
+        which equations hold what touches and does not slip; how many multipliers are the last coordinates, free ones
+        without mass and history; how many of these, the last, hold what sticks
     """
 
     free: Ints

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.compiled.structure import layout_of, links_of, tree_of
-from add.compiled.walk import add_inputs, add_jacobian, add_parameters, forces, new_found, norm, unit
+from add.compiled.walk import Choices, add_inputs, add_jacobian, add_parameters, forces, new_found, norm, unit
 from add.kernels import tree_dynamics, tree_map
 from add.kernels.arena import Found, Instant
 from add.kernels.borrowed import borrowed, put
@@ -144,10 +144,9 @@ def push_rows(arrays, lifted, rates, out):
 
 
 @njit(forceinline=True, **CALLED)
-def _tree_forces(arrays, at, lifted, choices, measured, scale, r):
-    """Add inertia, weight and the laws of coordinates; return the norm of the largest family."""
-    links = links_of(arrays)
-    same = links.sizes[1]
+def _tree_forces(arrays, at, lifted, given, measured, scale, r):
+    """Add inertia, weight and the laws of coordinates; return all choices, and the norm of the largest family."""
+    links, same = links_of(arrays), links_of(arrays).sizes[1]
     out = np.zeros(r.size) if measured else r
     add_tree_residual(tree_of(arrays), at.theta, lifted.motion, lifted.wrenches, same, at.a, out)
     if measured:
@@ -155,7 +154,7 @@ def _tree_forces(arrays, at, lifted, choices, measured, scale, r):
             r[i] += out[i]
         for k in range(links.trees.size - 1):
             scale = max(scale, norm(out[same + links.trees[k] : same + links.trees[k + 1]], measured))
-    return forces(arrays, _TREES, at, True, choices, measured, scale, r, lifted.p[:0])[1]
+    return forces(arrays, _TREES, at, *given, measured, scale, r, lifted.p[:0])
 
 
 @njit(**CALLED)
@@ -164,21 +163,22 @@ def residual(arrays, at, room, replay, choices, measured, r):
 
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
-    links, lifted = links_of(arrays), parts_of(arrays, room)
-    p, over_rows, chosen, scale = lifted.p, lifted.forces, choices, 0.0
+    links, lifted, chosen, scale = links_of(arrays), parts_of(arrays, room), choices, 0.0
     r[:] = 0.0
     fill_links(arrays, at, lifted)
     if links.touched.size:
-        chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), replay, choices, measured, scale, over_rows, p)
+        given = replay, choices, choices
+        chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), *given, measured, scale, lifted.forces, lifted.p)
+    elif not replay:
+        chosen = Choices(choices.rows[:0], np.zeros(choices.ends.size, dtype=np.int64))
     pull_rows(arrays, lifted, r)
-    return chosen, _tree_forces(arrays, at, lifted, choices, measured, scale, r)
+    return _tree_forces(arrays, at, lifted, (replay, choices, chosen), measured, scale, r)
 
 
 @njit(forceinline=True, **CALLED)
 def fill_links(arrays, at, lifted):
     """Fill ``lifted`` but for the forces over X, which become zero."""
-    same, tree = links_of(arrays).sizes[1], tree_of(arrays)
-    own = (at.q.size - same,)
+    same, tree, own = links_of(arrays).sizes[1], tree_of(arrays), (at.q.size - links_of(arrays).sizes[1],)
     q, v, a = borrowed(at.q, same, own), borrowed(at.v, same, own), borrowed(at.a, same, own)
     fill_motion(tree, at.theta, q, v, a, lifted.motion)
     fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)

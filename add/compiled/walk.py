@@ -119,18 +119,20 @@ def _gathered(family, r, scale, order, lift):
 
 
 @njit(**CALLED)
-def forces(arena, own, at, replay, choices, measured, scale, r, lift):
+def forces(arena, own, at, replay, choices, begun, measured, scale, r, lift):
     """Add r of the families to ``r``; decide, or take ``choices``. Return the choices, and the largest family's norm.
 
     What sticks in ``choices`` goes on sticking where the rest is decided.
-    ``own`` chooses the families: 1 those over the coordinates of trees, none of which has branches. ``measured``: 1 or
-    2, the norm; 0 to leave it out; ``scale`` that of the largest family so far; ``lift`` the matrix P of rows of links,
-    empty for none.
+    ``own`` chooses the families: 1 those over the coordinates of trees, whose decisions come behind those ``begun`` of
+    the others. ``measured``: 1 or 2, the norm; 0 to leave it out; ``scale`` that of the largest family so far; ``lift``
+    the matrix P of rows of links, empty for none.
     """
     out = np.zeros(r.size) if measured else r
     decides = not replay and choices.ends.size > 1
-    rows, ends = choices.rows, choices.ends
-    if decides:
+    rows, ends, n_rows = choices.rows, choices.ends, 0
+    if decides and own:
+        rows, ends, n_rows = begun.rows, begun.ends, begun.rows.shape[0]
+    elif decides:
         rows, ends = np.empty((4, 3), dtype=np.int64), np.zeros(choices.ends.size, dtype=np.int64)
     context = context_of(arena, at)
     for k in range(arena.families.shape[0]):
@@ -141,14 +143,16 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
         given = chosen_by(arena, k, Choices(rows, ends) if number <= FOLLOWS else choices)
         chosen = call_forces(arena.families[k, FORCES], (context, at.t, k, replay, given, out))
         if decides and number >= 0:
-            rows = with_rows(rows, ends[number], chosen)
-            ends[number + 1] = ends[number] + chosen.shape[0]
+            rows = with_rows(rows, n_rows, chosen)
+            n_rows += chosen.shape[0]
+            for later in range(number + 1, ends.size):
+                ends[later] = n_rows
         if measured:
             size = _gathered(out, r, scale, measured, lift)
             # Equations have no force where multipliers are zero, as they are where forces are measured.
             scale = scale if number <= EQUATION else size
     if decides:
-        rows = rows[: ends[ends.size - 1]]
+        rows = rows[:n_rows]
     return Choices(rows, ends), scale
 
 
@@ -222,7 +226,7 @@ def residual(arena, at, room, replay, choices, measured, r):
     ``measured``: 1 or 2, the norm; 0 to leave it out. ``room`` is that of `add.compiled.tree_equations.new_lifted`.
     """
     r[:] = 0.0
-    return forces(arena, 0, at, replay, choices, measured, 0.0, r, np.empty((0, 0)))
+    return forces(arena, 0, at, replay, choices, choices, measured, 0.0, r, np.empty((0, 0)))
 
 
 @njit(**CALLED)

@@ -10,7 +10,6 @@ from numba import from_dtype, typeof, types
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.family_term import FamilyConstraint
-from add.equations.term import DecidingTerm
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, rates_in, unpacker
 from add.kernels.boxes import near_pairs
 from add.kernels.by_address import when_called
@@ -20,6 +19,7 @@ from add.kernels.contact_blocks import Slots
 from add.kernels.contact_bodies import body_contact_force, body_contact_jacobian, body_contact_parameters
 from add.kernels.contact_detection import call_detect, meeting_pairs
 from add.kernels.contact_pairs import Law
+from add.kernels.joint_laws import held_joint_rows
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_contact import decided_mesh_contact_force, mesh_contact_force, places_and_halves
 from add.kernels.mesh_derivatives import (
@@ -103,15 +103,32 @@ call_stick_rows = when_called(
 )  # fmt: skip
 
 
+class _HeldArrays(NamedTuple):
+    """A `Packed` of contact, or ``joints`` (`add.terms.held_friction`), and ``first``, the first multiplier (1,)."""
+
+    ints: Ints
+    floats: Floats
+    places: Ints2
+    joints: Ints2
+    first: Ints
+
+
+_own_held = unpacker(_HeldArrays)
+
+
 @njit(**FAMILY)
 def held_rows(arena, k, at, rows, derivatives):
     """Return where the multipliers of a family of `HeldPairs` begin, coordinates and numbers, and its `StickRows`."""
-    c, held = _own(arena, arena.families[k, FIELD]), sticking(rows)
-    n, size = held.shape[0], at.q.size
+    c, held = _own_held(arena, arena.families[k, FIELD]), sticking(rows)
+    n, first = held.shape[0], c.first[0]
     out, own = stick_rows(n, 12, 6, derivatives), np.empty((n, 18), dtype=np.int64)
-    given = Motion(at.t, at.q, at.v, at.theta), Packed(c.ints, c.floats, c.places)
-    call_stick_rows((*given, held, at.q[size - 3 * n :].reshape((n, 3)), derivatives, own, out))
-    return size - 3 * n, own, out
+    reactions = at.q[first : first + 3 * n].reshape((n, 3))
+    if c.joints.size:
+        held_joint_rows(c.joints, held, at.q, at.v, at.theta, reactions, derivatives, own, out)
+    else:
+        given = Motion(at.t, at.q, at.v, at.theta), Packed(c.ints, c.floats, c.places)
+        call_stick_rows((*given, held, reactions, derivatives, own, out))
+    return first, own, out
 
 
 @njit(**FAMILY)
@@ -160,26 +177,26 @@ def _held_parameters(arena, k, at, rows, forward, along, out):
                     add_entry(forward, own[i, m], entry, of.geometric_by_theta[i, m, p], along, out)
 
 
-HELD = Kind("held_pairs", _Arrays, _held_forces, _held_parameters, _held_jacobian)
+HELD = Kind("held_pairs", _HeldArrays, _held_forces, _held_parameters, _held_jacobian)
 
 
 @final
 @dataclass(frozen=True)
 class HeldPairs(FamilyConstraint):
-    """Equations that hold the pairs that stick in a decision, as many as there is room for: of compiled steps alone.
+    """Equations that hold the pairs or joints that stick in a decision, as many as given: of compiled steps alone.
 
     Their matrix is a full one; of its places they name those of their own rows.
 
     Attributes
     ----------
-    contact : DecidingTerm
-        Of the pairs.
+    term : DecidingTerm
+        Of the pairs or joints; its ``held_arrays`` are what `held_rows` takes of it.
     follows : int
         Its number among those that decide.
-    n : number of pairs
+    n : number of pairs or joints
     """
 
-    contact: DecidingTerm
+    term: Any
     follows: int
     n: int
 
@@ -189,9 +206,9 @@ class HeldPairs(FamilyConstraint):
         return 3 * self.n
 
     def family(self, first: int) -> Family:
-        """Return the arrays of the contact, which decides what sticks."""
+        """Return the arrays of the term, which decides what sticks."""
         rows = first + np.arange(self.n_rows)
-        return Family(HELD, self.contact.family().arrays, (rows, rows))
+        return Family(HELD, (*self.term.held_arrays, rows[:1]), (rows, rows))
 
 
 def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:

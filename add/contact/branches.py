@@ -11,11 +11,11 @@ import numpy as np
 from add.contact.formulas import FrictionCurve, FrictionLaw, NormalFormula, NormalLaw, PairParameters
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
-from add.equations.sticking import StickingRows
-from add.equations.term import Candidates, Decision, StickingTerm
-from add.kernels import sticking as kernel
-from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
-from add.typing import BoolArray, FloatArray, IntArray
+from add.equations.sticking import StickingDecisions, StickingRows
+from add.equations.term import Candidates, Decision
+from add.kernels.contact_arrays import Packed
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, SHARED, SLIP, STICKS, TOTAL, Law
+from add.typing import AnyArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
 NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
@@ -35,11 +35,10 @@ class StickingContacts(StickingRows):
         self.decision, self.rows = decision, rows
 
 
-class RowContact(StickingTerm):
-    """Contact whose decision has a row (pair, feature, bits) for each pair that touches or sticks, sorted by pair.
+class RowContact(StickingDecisions):
+    """Contact whose decision has a row (pair, feature, bits) for each pair that touches or sticks.
 
-    Bits are those of `add.kernels.contact_pairs`. The attributes below are fields of all kinds of contact, and
-    described there.
+    The attributes below are fields of all kinds of contact, and described there.
     """
 
     law: FrictionLaw
@@ -72,71 +71,6 @@ class RowContact(StickingTerm):
         return self if self.is_hybrid else None
 
     @final
-    def stick(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs sticking that touch, may be held and do not slip."""
-        return self._with_sticking(decision, False)
-
-    @final
-    def stick_touching(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs sticking that touch and may be held; new ones stick stiffly."""
-        return self._with_sticking(decision, True)
-
-    def holdable(self, decision: Decision) -> BoolArray:
-        """Return which rows (k,) may be held by equations: all of them, unless a kind of contact says otherwise."""
-        return np.ones(decision.shape[0], dtype=bool)
-
-    def _with_sticking(self, decision: Decision, slipping: bool) -> Decision:
-        return np.where(self.holdable(decision)[:, None], kernel.with_sticking(decision, slipping), decision)
-
-    @final
-    def all_sticking(self, decision: Decision) -> bool:
-        """Return whether all pairs stick that touch and may be held."""
-        return bool(kernel.all_sticking(decision[self.holdable(decision)]))
-
-    @final
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with all pairs sticking that touch; None if one of them slides."""
-        decision = self.stick_touching(self.decide(kin, theta))
-        constraint = self.stick_constraint(decision)
-        return decision if constraint is None or constraint.rest(kin, theta) else None
-
-    @final
-    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingContacts | None:
-        """Return the equations of the pairs that stick."""
-        rows = decision[_sticks(decision)]
-        return self._stick_constraint(decision, rows, candidates) if rows.size else None
-
-    @abstractmethod
-    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingContacts:
-        """Return the equations of the pairs that stick, one row (k, 3) of the decision at least."""
-
-    @final
-    def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision with some of the sticking pairs released, which ``rows`` (k,) picks in their order."""
-        out = decision.copy()
-        free = np.flatnonzero(_sticks(decision))[rows]
-        out[free, BITS] = out[free, BITS] & ~STICKS | RELEASED
-        return out
-
-    @final
-    def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its stick constraints, as if they had never been."""
-        out = self.release(decision, rows)
-        out[:, BITS] &= ~RELEASED
-        return out[out[:, BITS] != 0]
-
-    @final
-    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the pairs that stick in ``decision`` stick in another one, too."""
-        return np.isin(decision[_sticks(decision), PAIR], other[_sticks(other), PAIR], assume_unique=True)
-
-    @final
-    def changes(self, decision: Decision, other: Decision) -> int:
-        """Return how many pairs differ between two decisions."""
-        rows, counts = np.unique(np.concatenate([decision, other]), axis=0, return_counts=True)
-        return int(np.unique(rows[counts == 1, PAIR]).size)
-
-    @final
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return how many pairs touch and, where the law has branches, how many stick and slip.
 
@@ -159,6 +93,17 @@ class PairContact(RowContact):
     """Contact of points with shapes: pair = point * n_shapes + shape."""
 
     pairs: PairParameters
+
+    @property
+    @abstractmethod
+    def packed(self) -> Packed:
+        """The arrays and the law as few arguments."""
+
+    @property
+    @final
+    def held_arrays(self) -> tuple[AnyArray, ...]:
+        """See `add.contact.body_family.HeldPairs`."""
+        return (*self.packed, np.zeros((0, 0), dtype=np.int64))
 
     @final
     def check_thickness(self) -> None:
@@ -220,8 +165,3 @@ class ContactBranch(FamilyTerm):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
         return float(self.contact.energy(kin, theta))
-
-
-def _sticks(decision: Decision) -> BoolArray:
-    """Return which rows stick."""
-    return np.asarray(decision[:, BITS] & STICKS != 0)

@@ -29,7 +29,7 @@ from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import HALF, Contacts, Growth, Motion, Packed, Sizes, no_growth, packed as pack
 from add.kernels.contact_blocks import first_entries
 from add.kernels.contact_detection import meeting_pairs
-from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR, STICKS
 from add.kernels.distance import distance_bound
 from add.kernels.shape_grid import FIRST
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
@@ -310,7 +310,8 @@ class BodyContact(PairContact):
         if constraint is not None and reactions is not None:
             # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
             forces = np.einsum("kam,ka->km", constraint.operators(kin, theta).by_v[:, :, :3], reactions.reshape(-1, 3))
-            _, mine, theirs = np.intersect1d(rows[:, PAIR], constraint.rows[:, PAIR], True, True)
+            held = decision[decision[:, BITS] & STICKS != 0, PAIR]
+            _, mine, theirs = np.intersect1d(rows[:, PAIR], held, True, True)
             force[mine] -= forces[theirs]
         return ContactPlaces(place, force, *self.touching_pairs(decision))
 

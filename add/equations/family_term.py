@@ -29,7 +29,8 @@ from add.kernels.arena import (
 from add.typing import AnyArray, FloatArray, IntArray
 
 _fields_of = cache(fields_of)
-_NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
+#: The decision of a family without branches, and of one in which nothing acts.
+NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
 _NO_SIGNALS = Signals(np.zeros(0), np.zeros((0, 3), dtype=np.int64))
 
 
@@ -72,11 +73,12 @@ class OneFamily:
         out._plain = tuple(out.arena)
         return out
 
-    def forces(self, kin: Kinematics, theta: FloatArray, rows: Decision | None, out: FloatArray) -> Decision:
-        """Add r to ``out`` (n,); take the branch of ``rows``, or decide where there are none. Return the rows."""
+    def forces(
+        self, kin: Kinematics, theta: FloatArray, rows: Decision, out: FloatArray, decide: bool = False
+    ) -> Decision:
+        """Add r to ``out`` (n,) on the branch of ``rows``, or ``decide`` what does not stick there. Return the rows."""
         r = _room(out)
-        given = _NO_ROWS if rows is None else plain(rows)
-        decision: Decision = self._run(FORCES, run_forces, kin, theta, rows is not None, given, r)
+        decision: Decision = self._run(FORCES, run_forces, kin, theta, not decide, plain(rows), r)
         _give(r, out)
         return decision
 
@@ -144,7 +146,7 @@ class FamilyTerm(OverFamily, Term):
     @property
     def decided(self) -> Decision:
         """The decision that the term is a branch of; none for most."""
-        return _NO_ROWS
+        return NO_ROWS
 
     def at(self, theta: FloatArray) -> OneFamily:
         """Return the family with what its arrays follow of theta; most follow nothing."""
@@ -226,7 +228,7 @@ class FamilyConstraint(Constraint):
         """Add G^T mu and c."""
         (one, at), n = self._at(kin, mu), kin.q.size
         both = np.zeros(n + mu.size)
-        one.forces(at, theta, _NO_ROWS, both)
+        one.forces(at, theta, NO_ROWS, both)
         out += both[:n]
         rows += both[n:]
 
@@ -238,7 +240,7 @@ class FamilyConstraint(Constraint):
         one, at = self._at(kin, mu)
         cols = one.family.pattern[1]
         values = np.zeros(cols.size)
-        one.jacobian(at, theta, _NO_ROWS, _BY_PLACE, values, np.arange(cols.size))
+        one.jacobian(at, theta, NO_ROWS, _BY_PLACE, values, np.arange(cols.size))
         np.add.at(data, slots, np.where(cols < kin.q.size, weights.q, weights.multiplier) * values)
 
     @final
@@ -247,7 +249,7 @@ class FamilyConstraint(Constraint):
     ) -> None:
         """Add lam^T d(G^T mu)/dtheta + lam_rows^T dc/dtheta."""
         one, at = self._at(kin, mu)
-        one.parameters(at, theta, _NO_ROWS, False, np.concatenate([lam, lam_rows]), out)
+        one.parameters(at, theta, NO_ROWS, False, np.concatenate([lam, lam_rows]), out)
 
     @final
     def parameter_jvp(
@@ -262,7 +264,7 @@ class FamilyConstraint(Constraint):
         """Add the derivatives along theta_dot."""
         (one, at), n = self._at(kin, mu), kin.q.size
         both = np.zeros(n + mu.size)
-        one.parameters(at, theta, _NO_ROWS, True, theta_dot, both)
+        one.parameters(at, theta, NO_ROWS, True, theta_dot, both)
         out += both[:n]
         rows += both[n:]
 

@@ -1,4 +1,4 @@
-"""Equations that hold points against sliding, known by their rows with all derivatives."""
+"""What sticks in a decision of rows, and equations that hold it, known by their rows with all derivatives."""
 
 from abc import abstractmethod
 from functools import cached_property
@@ -7,11 +7,12 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import NO_NUMBERS, Entries, StickConstraint, StickOperators
+from add.equations.term import NO_NUMBERS, Candidates, Decision, Entries, StickConstraint, StickingTerm, StickOperators
 from add.kernels import sticking as kernel
+from add.kernels.contact_pairs import BITS, PAIR, RELEASED, STICKS
 from add.kernels.sticking import StickRows
 from add.linalg.pattern import add_blocks
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
 REST = 1e-10
@@ -148,3 +149,80 @@ class StickingRows(StickConstraint):
         places, numbers = np.broadcast_arrays(places, index[:, None])
         kept = (places >= 0) & (numbers >= 0)
         return Entries(places[kept], numbers[kept], values[kept])
+
+
+class StickingDecisions(StickingTerm):
+    """A term whose decision has rows (number, feature, bits) of what acts or sticks, sorted by number.
+
+    Bits are those of `add.kernels.contact_pairs`.
+    """
+
+    def holdable(self, decision: Decision) -> BoolArray:
+        """Return which rows (k,) may be held by equations: all of them, unless a kind of contact says otherwise."""
+        return np.ones(decision.shape[0], dtype=bool)
+
+    @final
+    def stick(self, decision: Decision) -> Decision:
+        """Return the decision with all rows sticking that touch, may be held and do not slip."""
+        return self._with_sticking(decision, False)
+
+    @final
+    def stick_touching(self, decision: Decision) -> Decision:
+        """Return the decision with all rows sticking that touch and may be held; new ones stick stiffly."""
+        return self._with_sticking(decision, True)
+
+    def _with_sticking(self, decision: Decision, slipping: bool) -> Decision:
+        return np.where(self.holdable(decision)[:, None], kernel.with_sticking(decision, slipping), decision)
+
+    @final
+    def all_sticking(self, decision: Decision) -> bool:
+        """Return whether all rows stick that touch and may be held."""
+        return bool(kernel.all_sticking(decision[self.holdable(decision)]))
+
+    @final
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return the branch at ``kin`` with all rows sticking that touch; None if one of them slides."""
+        decision = self.stick_touching(self.decide(kin, theta))
+        constraint = self.stick_constraint(decision)
+        return decision if constraint is None or constraint.rest(kin, theta) else None
+
+    @final
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingRows | None:
+        """Return the equations of what sticks."""
+        rows = decision[_sticks(decision)]
+        return self._stick_constraint(decision, rows, candidates) if rows.size else None
+
+    @abstractmethod
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
+        """Return the equations of what sticks, one row (k, 3) of the decision at least."""
+
+    @final
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision with some of what sticks released, which ``rows`` (k,) picks in their order."""
+        out = decision.copy()
+        free = np.flatnonzero(_sticks(decision))[rows]
+        out[free, BITS] = out[free, BITS] & ~STICKS | RELEASED
+        return out
+
+    @final
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without some of its stick constraints, as if they had never been."""
+        out = self.release(decision, rows)
+        out[:, BITS] &= ~RELEASED
+        return out[out[:, BITS] != 0]
+
+    @final
+    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the rows that stick in ``decision`` stick in another one, too."""
+        return np.isin(decision[_sticks(decision), PAIR], other[_sticks(other), PAIR], assume_unique=True)
+
+    @final
+    def changes(self, decision: Decision, other: Decision) -> int:
+        """Return how many rows differ between two decisions, by their numbers."""
+        rows, counts = np.unique(np.concatenate([decision, other]), axis=0, return_counts=True)
+        return int(np.unique(rows[counts == 1, PAIR]).size)
+
+
+def _sticks(decision: Decision) -> BoolArray:
+    """Return which rows stick."""
+    return np.asarray(decision[:, BITS] & STICKS != 0)

@@ -22,6 +22,7 @@ from add.equations.term import (
     StickingTerm,
     Term,
 )
+from add.kernels.sticking import sticking
 from add.linalg.pattern import add_product
 from add.summary import Summarised, Summary
 from add.typing import BoolArray, FloatArray, IntArray
@@ -149,6 +150,10 @@ class System(Summarised):
             r = families.sum(axis=0)
         branch = BranchEquations(self, decisions, candidates)
         return r, branch.rows(kin, mu, theta, r), branch
+
+    def held(self, decisions: Decisions) -> tuple[int, ...]:
+        """Return how many equations hold what sticks in decisions, of each term of which something may."""
+        return tuple([3 * sticking(decisions[k]).shape[0] for k, _ in self.sticking])
 
     @property
     def n_families(self) -> int:

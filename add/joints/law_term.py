@@ -21,7 +21,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.equations.family import Family
-from add.equations.family_term import FamilyTerm, OneFamily, OverFamily
+from add.equations.family_term import NO_ROWS, FamilyTerm, OneFamily, OverFamily
 from add.equations.kinematics import Kinematics
 from add.equations.sites import Evaluation, LawValues, Sites
 from add.equations.term import Candidates, DecidingTerm, Decision
@@ -146,7 +146,7 @@ class DecidingJointLaw(_OverSites, DecidingTerm):
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add -J^T f in one pass."""
-        return self.one.forces(kin, theta, None, out)
+        return self.one.forces(kin, theta, NO_ROWS, out, decide=True)
 
     @final
     def changes(self, decision: Decision, other: Decision) -> int:

@@ -13,6 +13,7 @@ Derivatives by small turns in world axes (omega = J_l w_dot) are pulled to w by 
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.contact_pairs import PAIR
 from add.kernels.ordering import add_congruent, add_pulled, fill_turned
 from add.kernels.rotation import (
     fill_jacobian,
@@ -67,6 +68,64 @@ def _limit(q, v, p, delta, out):
     else:
         out[3] = -out[1]
     out[5], out[6] = total, v * slope
+
+
+#: Columns of joints whose friction holds: first coordinate, how many, indices in theta of d (-1 for none), tau and v_s.
+FIRST, WIDTH, DAMPING, DRY, SPEED = range(5)
+
+
+@njit(cache=True)
+def joint_rates(joint, q, v, k, J, D, omega):
+    """Fill J and D = d(J v)/dq (3, 3), and omega = J v of a joint, and k (6,); J is one for a single coordinate."""
+    i = joint[FIRST]
+    if joint[WIDTH] == 1:
+        J[0, 0], D[0, 0], omega[0] = 1.0, 0.0, v[i]
+        return
+    w, rate = q[i : i + 3], v[i : i + 3]
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_jacobian(1.0, w, k, J)
+    turn_derivative(1.0, w, rate, k, D)
+    turn(1.0, w, rate, k, omega)
+
+
+@njit(cache=True)
+def joint_speed(omega, width):
+    """Return |omega|."""
+    total = 0.0
+    for r in range(width):
+        total += omega[r] * omega[r]
+    return np.sqrt(total)
+
+
+@njit(cache=True)
+def held_joint_rows(joints, rows, q, v, theta, reactions, derivatives, own, out):
+    """Fill ``out``, `add.kernels.sticking.StickRows`, for joints that stick: c = omega, reactions mu are torques.
+
+    Three rows a joint, as of a point of contact: of hinges and slides the second and third are empty. ``own`` (k, 18),
+    if there are any, takes their coordinates, -1 for none.
+    """
+    k, J, D, omega = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    out.rows[:], out.by_v[:], out.by_q[:], out.geometric[:] = 0.0, 0.0, 0.0, 0.0
+    out.by_theta[:], out.geometric_by_theta[:] = 0.0, 0.0
+    for n in range(rows.shape[0]):
+        joint = joints[rows[n, PAIR]]
+        first, width = joint[FIRST], joint[WIDTH]
+        joint_rates(joint, q, v, k, J, D, omega)
+        out.limit[n] = theta[joint[DRY]]
+        out.stiffness[n] = out.limit[n] / max(joint_speed(omega, width), theta[joint[SPEED]])
+        for r in range(width):
+            out.rows[n, r] = omega[r]
+            for c in range(width):
+                out.by_v[n, r, c] = J[r, c]
+                if derivatives:
+                    out.by_q[n, r, c] = D[r, c]
+        if derivatives and width == 3:
+            turn_derivative(-1.0, q[first : first + 3], reactions[n], k, D)
+            for r in range(3):
+                for c in range(3):
+                    out.geometric[n, r, c] = D[r, c]
+        for c in range(own.shape[1] if own.size else 0):
+            own[n, c] = first + c if c < width else -1
 
 
 @njit(cache=True)

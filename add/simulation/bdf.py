@@ -136,7 +136,7 @@ MOST_TANGENTS = 1 << 21
 def _compiled(assembler: Assembler, record: Record) -> CompiledRun | None:
     """Return the compiled steps that hold as much by equations; None where there are none."""
     compiled = assembler.compiled
-    return compiled and compiled.holding(record.mu.size - assembler.system.n_multipliers)
+    return compiled and compiled.holding(assembler.system.held(record.decisions))
 
 
 def _kinematics(compiled: CompiledRun, record: Record) -> tuple[FloatArray, FloatArray, FloatArray]:

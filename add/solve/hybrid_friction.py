@@ -29,6 +29,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.holding import ROUNDING, share_reactions
+from add.equations.family_term import NO_ROWS
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
 from add.equations.term import Decision, StickConstraint
@@ -135,7 +136,7 @@ def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
     """Return decisions that stick from the beginning of a step; None unless everything that touches before it rests."""
     system = work.system
     # Terms that never stick ignore what is said here.
-    choices: list[Decision] = [np.zeros(0, dtype=np.int64)] * len(system.deciding)
+    choices: list[Decision] = [NO_ROWS] * len(system.deciding)
     for k, term in system.sticking:
         resting = term.at_rest(before, work.theta)
         if resting is None:

@@ -120,7 +120,7 @@ class Assembler:
         """Return the equations as one call, with as many rows as hold what sticks."""
         if self.at_once is None or branch is None:
             return self.at_once
-        return self.at_once.holding(branch.n_rows - self.system.n_multipliers)
+        return self.at_once.holding(self.system.held(branch.decisions))
 
     def force_scale(self, branch: BranchEquations, kin: Kinematics, theta: FloatArray, order: int) -> float:
         """Return the norm of the largest force family; see `BranchEquations.force_scale`."""

@@ -1,7 +1,7 @@
 """Force families of single bodies: one file each."""
 
 from add.terms.elastic import Elastic, ElementBatch, Stencils, Strained, Viscous
-from add.terms.held_friction import HeldBalls, HeldBranch, HeldEquations, HeldResistance
+from add.terms.held_friction import HeldBranch, HeldEquations, HeldResistance
 from add.terms.inertia import AddedMass, Gravity, Inertia
 from add.terms.joint_laws import BallFriction, BallLaws, BallLimits, JointLimits, JointResistance, JointSprings
 from add.terms.lengths import LengthActuator, OnLengths, OnPaths, Path

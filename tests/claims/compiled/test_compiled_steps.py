@@ -624,8 +624,6 @@ def test_what_compiled_steps_lack() -> None:
     lacks = {
         "LiftedTerm",  # its inner term is compiled, over the rows of links
         "LiftedDecidingTerm",
-        "HeldBalls",  # hybrid, as the next
-        "HeldResistance",
         "TiedPoints",  # nodes in another body
         "LiftedConstraint",  # its inner one is compiled
         *(kind.__name__ for kind in concrete(StickConstraint)),  # what is held belongs to the terms
@@ -643,7 +641,7 @@ def test_what_compiled_steps_lack() -> None:
 
 @pytest.mark.parametrize(
     ("scene", "reason"),
-    [("fig2_cylinder_exact", "steps of ExactContact"), ("sticking_arm", "HeldResistance over coordinates of trees")],
+    [("fig2_cylinder_exact", "steps of ExactContact"), ("boned_arm", "nodes tied to links")],
 )
 def test_the_reason_names_what_stands_in_the_way(scene: str, reason: str) -> None:
     simulation = load_scene(SCENES / f"{scene}.json").build().simulation

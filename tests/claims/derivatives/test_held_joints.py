@@ -11,10 +11,11 @@ from support.small_models import RoughObjective
 import add
 from add.adjoint import Cotangents, pullback, pushforward
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Decision
+from add.kernels.contact_pairs import ACTIVE, BITS, RELEASED, SLIP, STICKS
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
-from add.terms import HeldBalls, HeldEquations, HeldResistance
-from add.terms.held_friction import DOWN, RELEASED, STICKS, UP, HeldFriction
+from add.terms import HeldEquations, HeldResistance
 from add.testing import check_constraint, check_deciding_term, check_term
 
 LINK = {"mass": 0.8, "inertia": [0.01, 0.012, 0.005, 0, 0, 0.001], "center_of_mass": [0.02, 0.01, -0.15]}
@@ -42,6 +43,11 @@ def arm(integrator: str = "bdf1", steps: int = 40, **joints: dict) -> BuiltScene
     ).build()  # fmt: skip
 
 
+def decided(*joints: int, way: int = 1) -> Decision:
+    """Return a decision with these bits of each joint."""
+    return np.array([[i, way * (bits & SLIP != 0), ACTIVE | bits] for i, bits in enumerate(joints)])
+
+
 def law_of(built: BuiltScene) -> HeldResistance:
     """Return the only term with branches."""
     (term,) = built.simulation.system.deciding
@@ -60,15 +66,15 @@ def test_equations(rng: np.random.Generator) -> None:
     built = arm(**{name: {"slip_speed": 0.3} for name in "abc"})
     term, kin, layout = law_of(built), moved(built, rng), built.model.system.parameters
     decision, found = check_deciding_term(term, kin, built.theta, rng=rng, layout=layout, scales={"v": 0.05})
-    assert decision.tolist() == [0, UP, DOWN] and found.v > 0.0
+    assert decision.tolist() == [[0, 0, ACTIVE], [1, 1, ACTIVE | SLIP], [2, -1, ACTIVE | SLIP]] and found.v > 0.0
     assert term.describe(decision) == {"sticking": 0, "slipping": 2, "creeping": 1}
     creeping, slipping, held = ("dry_friction", "slip_speed"), ("dry_friction",), ()
-    for bits, keys in ((RELEASED, creeping), (RELEASED | UP, slipping), (STICKS, held)):
-        branch = term.on_branch(np.array([bits, 0, STICKS]))
+    for bits, keys in ((RELEASED, creeping), (RELEASED | SLIP, slipping), (STICKS, held)):
+        branch = term.on_branch(decided(bits, 0, STICKS))
         found = check_term(branch, kin, built.theta, rng=rng, layout=layout, scales={"v": 0.05})
         own = {layout.describe(i).rsplit(".", 1)[1] for i in found.parameters if ".a." in layout.describe(i)}
         assert own == {"damping", *keys}
-    constraint = term.stick_constraint(np.array([STICKS, UP, STICKS]))
+    constraint = term.stick_constraint(decided(STICKS, SLIP, STICKS))
     assert constraint is not None and constraint.n_rows == 6
     mu = rng.normal(size=6)
     found = check_constraint(constraint, kin, mu, built.theta, rng=rng, layout=layout)
@@ -98,17 +104,18 @@ def balls(integrator: str = "bdf1", **more: object) -> BuiltScene:
 def test_equations_of_balls(rng: np.random.Generator) -> None:
     built = balls(slip_speed=2.0)
     (term,), layout = built.simulation.system.deciding, built.model.system.parameters
-    assert isinstance(term, HeldBalls)
+    assert isinstance(term, HeldResistance) and term.width.tolist() == [3, 3]
     q, _ = built.model.initial.evaluate(built.theta)
     kin = Kinematics(q, np.array([0.4, 0.2, -0.3, 3.0, -1.0, 2.0]), rng.normal(size=6), 0.03, 3)
     decision, found = check_deciding_term(term, kin, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
-    assert decision.tolist() == [0, UP] and found.q > 0.0 and found.v > 0.0
-    for bits, keys in ((RELEASED, {"dry_friction", "slip_speed"}), (RELEASED | UP, {"dry_friction"}), (STICKS, set())):
-        branch = term.on_branch(np.array([STICKS, bits]))
+    assert decision.tolist() == [[0, 0, ACTIVE], [1, 0, ACTIVE | SLIP]] and found.q > 0.0 and found.v > 0.0
+    creeping, slipping, held = {"dry_friction", "slip_speed"}, {"dry_friction"}, set[str]()
+    for bits, keys in ((RELEASED, creeping), (RELEASED | SLIP, slipping), (STICKS, held)):
+        branch = term.on_branch(decided(STICKS, bits, way=0))
         found = check_term(branch, kin, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
         assert {layout.describe(i).rsplit(".", 1)[1] for i in found.parameters} == keys
     # One of them alone, so that places in the frozen term count.
-    constraint, mu = term.stick_constraint(np.array([UP, STICKS])), rng.normal(size=3)
+    constraint, mu = term.stick_constraint(decided(SLIP, STICKS, way=0)), rng.normal(size=3)
     assert isinstance(constraint, HeldEquations)
     found = check_constraint(constraint, kin, mu, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
     assert found.q > 0.0 and found.v > 0.0
@@ -130,21 +137,24 @@ def test_equations_of_balls(rng: np.random.Generator) -> None:
 
 def phases(built: BuiltScene, run: Trajectory) -> list[str]:
     """Return what each joint did, a letter for each spell: s sticks, l slips, c creeps."""
-    decisions = np.array([record.decisions[0] for record in run.records])
-    letters = np.where(decisions & STICKS, "s", np.where(decisions & (UP | DOWN), "l", "c"))
+    bits = np.array([record.decisions[0][:, BITS] for record in run.records])
+    letters = np.where(bits & STICKS, "s", np.where(bits & SLIP, "l", "c"))
     return ["".join(a for a, b in zip(row, ["", *row[:-1]], strict=True) if a != b) for row in letters.T]
 
 
 def check_phases(built: BuiltScene, run: Trajectory) -> np.ndarray:
     """All joints stick, slip and stick, two of them twice, or balls slip and stick; return which stick in each step."""
     (term,), spells = built.simulation.system.deciding, phases(built, run)
-    assert isinstance(term, HeldFriction)
-    assert spells == (["ls", "ls"] if isinstance(term, HeldBalls) else ["slsls", "sls", "slsls"])
-    decisions = np.array([record.decisions[0] for record in run.records])
-    assert isinstance(term, HeldBalls) or (decisions & RELEASED).any(), "a joint is let go within a step"
-    rates = np.array([term.rates(record.kin) for record in run.records])
-    assert np.abs(rates[decisions & STICKS != 0]).max() < 1e-12
-    return decisions & STICKS != 0
+    assert isinstance(term, HeldResistance)
+    turning = bool((term.width == 3).all())
+    assert spells == (["ls", "ls"] if turning else ["slsls", "sls", "slsls"])
+    bits = np.array([record.decisions[0][:, BITS] for record in run.records])
+    assert turning or (bits & RELEASED).any(), "a joint is let go within a step"
+    every = term.stick_constraint(decided(*[STICKS] * term.width.size))
+    assert isinstance(every, HeldEquations)
+    rates = np.array([every.evaluate(record.kin, built.theta).rows for record in run.records])
+    assert np.abs(rates[bits & STICKS != 0]).max() < 1e-12
+    return bits & STICKS != 0
 
 
 @pytest.mark.parametrize("make", [arm, balls])
@@ -152,7 +162,7 @@ def test_gradient_of_a_run(make: Callable[[str], BuiltScene], rng: np.random.Gen
     """Reverse against forward mode and held differences along all numbers of the scene at once."""
     built = make("bdf2")
     simulation, numbers = built.simulation, built.numbers
-    assert simulation.packed is None, "steps are made by the terms"
+    assert simulation.packed is not None, simulation.by_terms
     run = simulation.run(built.theta)
     check_phases(built, run)
     q_bar, v_bar = rng.normal(size=(2, *run.q.shape))

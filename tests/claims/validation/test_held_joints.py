@@ -12,9 +12,9 @@ from support.walker import TURNED, walker
 import add
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
+from add.kernels.contact_pairs import ACTIVE, BITS, STICKS
 from add.scene.build.built import BuiltScene
 from add.terms import HeldResistance
-from add.terms.held_friction import STICKS, HeldFriction
 
 G = 9.81
 INERTIA = 0.4
@@ -65,8 +65,10 @@ def test_a_ball_stops() -> None:
 def law_rates(built: BuiltScene, kin: Kinematics) -> np.ndarray:
     """Return the rates of the only joint."""
     (law,) = built.simulation.system.deciding
-    assert isinstance(law, HeldFriction)
-    return law.rates(kin)[0]
+    assert isinstance(law, HeldResistance)
+    held = law.stick_constraint(np.array([[0, 0, ACTIVE | STICKS]]))
+    assert held is not None
+    return held.evaluate(kin, built.theta).rows[0]
 
 
 def test_a_pendulum_loses_the_same_in_every_swing() -> None:
@@ -93,7 +95,7 @@ def test_a_pendulum_loses_the_same_in_every_swing() -> None:
     times, sizes = np.array(peaks).T
     assert -np.diff(np.abs(sizes)) == pytest.approx([loss] * 3, rel=2e-3)
     assert np.diff(times) == pytest.approx([0.5 * period] * 3, rel=2e-3)
-    rests = [bool(record.decisions[0] & STICKS) for record in run.records]
+    rests = [bool(record.decisions[0][0, BITS] & STICKS) for record in run.records]
     first = rests.index(True)
     # The formula forgets the rate before the stop by thirds.
     assert all(rests[first + 3 :]) and first < len(rests) - 60
@@ -114,12 +116,12 @@ def test_a_walker_on_rough_joints() -> None:
     assert isinstance(law, HeldResistance)
     both = 0
     for k, record in enumerate(run.records):
-        touching, held = contact.describe(record.decisions[0]), record.decisions[1]
+        touching, held = contact.describe(record.decisions[0]), record.decisions[1][:, BITS]
         both += touching["sticking"] > 0 and bool((held & STICKS).any())
-        v, friction = run.v[k + 1][law.dof], np.zeros(run.q.shape[1])
-        law.on_branch(held).residual(record.kin, built.theta, friction)
+        v, friction = run.v[k + 1][law.first], np.zeros(run.q.shape[1])
+        law.on_branch(record.decisions[1]).residual(record.kin, built.theta, friction)
         assert np.abs(v[held & STICKS != 0]).max(initial=0.0) < 1e-10
-        assert (friction[law.dof] * v >= 0.0).all()
+        assert (friction[law.first] * v >= 0.0).all()
         reactions = record.mu.reshape(-1, 3)[touching["sticking"] :]
         assert np.abs(reactions).max(initial=0.0) <= 0.5
     assert both > 50
@@ -143,7 +145,7 @@ def test_refused() -> None:
     for name in ("coupler", "rocker"):
         raw["bodies"]["bar"]["joints"][name]["dry_friction_law"] = "tanh"
     (law,) = add.scene_from_dict(raw).build().simulation.system.deciding
-    assert isinstance(law, HeldResistance) and law.dof.tolist() == [0]
+    assert isinstance(law, HeldResistance) and law.first.tolist() == [0]
     raw["contact"] = {"friction_law": "impulse"}
     with pytest.raises(InputError, match=r"bodies\.bar\.dry_friction_law: .*'impulse' holds no joints"):
         add.scene_from_dict(raw)
@@ -165,5 +167,5 @@ def test_of_a_robots_file(tmp_path: Path) -> None:
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"arm": body}}
     built = add.scene_from_dict(raw).build()
     (law,) = built.simulation.system.deciding
-    assert isinstance(law, HeldResistance) and law.dof.size == 1  # the other hinge has no dry friction
+    assert isinstance(law, HeldResistance) and law.first.size == 1  # the other hinge has no dry friction
     assert built.theta[law.friction] == 0.2
