@@ -7,7 +7,7 @@ import numpy as np
 from numba import config, typeof
 
 from add.compiled import impulses
-from add.compiled.equations import Along, Reading, evaluate, push_steps, state_matrices, step_matrices
+from add.compiled.equations import Reading, evaluate, push_steps, state_matrices, step_matrices
 from add.compiled.impulses import take_impulses
 from add.compiled.members import pull_back_each, take_each
 from add.compiled.newton import FRESH, Criteria
@@ -15,7 +15,7 @@ from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, callees
 from add.compiled.stages import pull_back_stages, take_stages
 from add.compiled.steps import Stages, Steps, Tableau, Timing, pull_back_steps, take_steps
-from add.compiled.walk import no_choices
+from add.compiled.walk import Along, no_choices
 from add.contact import body_family
 from add.equations.family import Kind, NotCompiled
 from add.equations.system import System

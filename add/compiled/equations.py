@@ -13,13 +13,13 @@ from add.compiled.holding import Held, holding, reactions_at
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import take_impulses
 from add.compiled.linear import factor_dense, new_linear, solve_all
-from add.compiled.newton import Criteria, Formula
+from add.compiled.newton import Begun, Criteria, Formula, iterate
 from add.compiled.pack import PackedSystem, free_of
 from add.compiled.routines import call_inputs, call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.steps import Block, Steps, Timing
 from add.compiled.structure import CHUNK, SignalsOfSteps, layout_of, links_of, windows
 from add.compiled.tree_equations import new_lifted
-from add.compiled.walk import Choices, choices_of, no_choices
+from add.compiled.walk import Choices, choices_of, moved_by, no_choices
 from add.equations.family_term import plain
 from add.equations.kinematics import Carry, Kinematics, Weights
 from add.equations.term import Decisions
@@ -54,6 +54,11 @@ def evaluate(arrays, routines, state, replay, choices, measured, weights, r, dat
 def as_choices(decisions: Decisions, none: Choices) -> Choices:
     """Return the decisions of the deciding terms as compiled functions take them, ``none`` where there are none."""
     return Choices(plain(np.concatenate(decisions)), np.cumsum([0, *map(len, decisions)])) if decisions else none
+
+
+def _divided(rows: IntArray, ends: IntArray) -> Decisions:
+    """Return the decisions of the deciding terms."""
+    return tuple([rows[first:last] for first, last in pairwise(ends.tolist())])
 
 
 def _carry(m: int, marks: IntArray, memory: FloatArray, ends: IntArray, k: int) -> Carry:
@@ -165,8 +170,29 @@ class CompiledEquations:
         """Return r (n,), the rows (m,) and the decisions: given, or made so that what sticks goes on sticking."""
         choices = self._none if decisions is None else as_choices(decisions, self._none)
         r, _, (_, rows, ends) = self._run(kin, theta, (replay, choices), 0, None, mu)
-        made = tuple([rows[first:last] for first, last in pairwise(ends.tolist())])
-        return r[: kin.q.size], r[kin.q.size :], made
+        return r[: kin.q.size], r[kin.q.size :], _divided(rows, ends)
+
+    def iterate(
+        self,
+        step: tuple[float, float, FloatArray, FloatArray],
+        criteria: Criteria,
+        theta: FloatArray,
+        u: FloatArray,
+        decisions: Decisions,
+        scale: float,
+    ) -> tuple[int, int, int, FloatArray, FloatArray, FloatArray, Decisions]:
+        """Go on from ``u`` with multipliers (n + m,), with forces of that ``scale``: what sticks in decisions does so.
+
+        ``step`` are t, c, q_star and v_star. See `add.compiled.newton.iterate`; decisions come last.
+        """
+        (t, c, *stars), wide = step, self._system.with_multipliers
+        before, begun = np.zeros((2, u.size + 1)), Begun(0, 0, scale, _NOTHING)
+        before[0, :-1], before[1, :-1] = map(wide, stars)
+        given, formula = as_choices(decisions, self._none), Formula(t, 0.0, c, 0.0, 0.0)
+        *found, rows, ends = iterate(
+            self._arena, self._routines, formula, criteria, before, self._signals_at(t), plain(theta), u, given, begun
+        )
+        return *found, _divided(rows, ends)
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
         """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
@@ -197,23 +223,6 @@ class CompiledEquations:
         return values[places], by_columns[held[:, None], free], by_columns[free, held[:, None]]
 
 
-class Along(NamedTuple):
-    """Directions of theta, row by row of their matrix; see `add.equations.kinematics.Directions`.
-
-    Attributes
-    ----------
-    indptr, indices, data : compressed by rows, (n_theta + 1,), (m,), (m,)
-    n : number of directions
-    numbers : whether any of them moves more than coefficients of signals
-    """
-
-    indptr: IntArray
-    indices: IntArray
-    data: FloatArray
-    n: int
-    numbers: bool
-
-
 class Reading(NamedTuple):
     """The formula of a step: time t [s] of its end, c = 1/(beta dt), history coefficients, pairs that a state holds."""
 
@@ -221,31 +230,6 @@ class Reading(NamedTuple):
     c: float
     alpha: FloatArray
     pairs: int
-
-
-@njit(cache=True, error_model="numpy")
-def _moved(entries, values, along):
-    """Return the directions that move any of the entries (m,) by which ``values`` (m, n) are derivatives, and r'."""
-    number, acting = np.full(along.n, -1), np.zeros(entries.size, dtype=np.bool_)
-    for m in range(entries.size):
-        for i in range(values.shape[1]):
-            if values[m, i] != 0.0:
-                acting[m] = True
-                break
-        if acting[m]:
-            for j in range(along.indptr[entries[m]], along.indptr[entries[m] + 1]):
-                number[along.indices[j]] = 0
-    columns, count = np.empty(along.n, dtype=np.int64), 0
-    for d in range(along.n):
-        if number[d] == 0:
-            number[d], columns[count] = count, d
-            count += 1
-    out = np.zeros((count, values.shape[1]))
-    for m in range(entries.size):
-        if acting[m]:
-            for j in range(along.indptr[entries[m]], along.indptr[entries[m] + 1]):
-                out[number[along.indices[j]]] += along.data[j] * values[m]
-    return columns[:count].copy(), out
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -276,7 +260,7 @@ def state_matrices(arrays, routines, t, kin, theta, signals, choices, along):
             values[m] = by_theta[:, entries[m]]
     elif along.indices.size:
         entries, values = call_inputs(routines.inputs, (arrays, at, lifted, choices, along.indptr))
-    columns, by_theta = _moved(entries, values, along)
+    columns, by_theta = moved_by(entries, values, along)
     return out.reshape((3, n, n)), columns, by_theta
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numba import typeof, types
 
+from add.compiled.newton import FRESH, Criteria, Formula, iterate
 from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, call_jacobian, call_residual
 from add.compiled.structure import layout_of, links_of
@@ -244,4 +245,11 @@ call_bears = when_called(bears, (*_state, typeof(_row)), _bool)
 ASKED = (
     (share_reactions, (typeof(NONE.blas), types.float64[:, ::1], typeof(_row), typeof(_row))),
     (reactions_at, (*_state[:2], types.Tuple((types.float64, *[typeof(_row)] * 4, _signals)), typeof(_none), _bool)),
-)
+    (
+        iterate,
+        (
+            *_state[:2], typeof(Formula(*[0.0] * 5)), typeof(Criteria(0.0, 0.0, 0.0, 2, 1)), types.float64[:, ::1],
+            _signals, typeof(_row), typeof(_row), typeof(_none), typeof(FRESH),
+        ),
+    ),
+)  # fmt: skip

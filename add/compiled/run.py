@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.compiled.equations import Along, Reading, as_choices, push_steps, state_matrices, step_matrices
+from add.compiled.equations import Reading, as_choices, push_steps, state_matrices, step_matrices
 from add.compiled.holding import Held, holding, touching
 from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
@@ -15,7 +15,7 @@ from add.compiled.routines import AskedLimit, Routines
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import Block, Steps, Timing, pull_back_steps, take_steps
 from add.compiled.structure import CHUNK, SignalsOfSteps, windows
-from add.compiled.walk import Choices, no_choices
+from add.compiled.walk import Along, Choices, no_choices
 from add.equations.family_term import plain
 from add.equations.kinematics import Columns, Directions, Kinematics, StateTangents
 from add.equations.term import AllCandidates, Decisions

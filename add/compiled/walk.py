@@ -34,7 +34,7 @@ from add.kernels.arena import (
 )
 from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
-from add.typing import IntArray
+from add.typing import FloatArray, IntArray
 
 #: In the column `CHOICE`: equations that hold what sticks in the decision of another family have this less its number.
 FOLLOWS = -3
@@ -51,6 +51,23 @@ class Choices(NamedTuple):
 
     rows: IntArray
     ends: IntArray
+
+
+class Along(NamedTuple):
+    """Directions of theta, row by row of their matrix; see `add.equations.kinematics.Directions`.
+
+    Attributes
+    ----------
+    indptr, indices, data : compressed by rows, (n_theta + 1,), (m,), (m,)
+    n : number of directions
+    numbers : whether any of them moves more than coefficients of signals
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    data: FloatArray
+    n: int
+    numbers: bool
 
 
 def no_choices(n: int) -> Choices:
@@ -268,3 +285,28 @@ def inputs(arena, at, room, choices, indptr):
     columns = new_found(arena, at, at.q.size)
     add_inputs(arena, 0, at, choices, indptr, columns)
     return columns.entries[: columns.size[0]], columns.values[: columns.size[0]]
+
+
+@njit(**CALLED)
+def moved_by(entries, values, along):
+    """Return the directions that move any of the entries (m,) by which ``values`` (m, n) are derivatives, and r'."""
+    number, acting = np.full(along.n, -1), np.zeros(entries.size, dtype=np.bool_)
+    for m in range(entries.size):
+        for i in range(values.shape[1]):
+            if values[m, i] != 0.0:
+                acting[m] = True
+                break
+        if acting[m]:
+            for j in range(along.indptr[entries[m]], along.indptr[entries[m] + 1]):
+                number[along.indices[j]] = 0
+    columns, count = np.empty(along.n, dtype=np.int64), 0
+    for d in range(along.n):
+        if number[d] == 0:
+            number[d], columns[count] = count, d
+            count += 1
+    out = np.zeros((count, values.shape[1]))
+    for m in range(entries.size):
+        if acting[m]:
+            for j in range(along.indptr[entries[m]], along.indptr[entries[m] + 1]):
+                out[number[along.indices[j]]] += along.data[j] * values[m]
+    return columns[:count].copy(), out

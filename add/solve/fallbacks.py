@@ -12,7 +12,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates
 from add.errors import SolverError
-from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
+from add.solve.hybrid_friction import at_rest, iterate_held, solve_hybrid, still_sticking
 from add.solve.newton import PATIENCE, SMALLER, Point, Solve
 from add.solve.proximal import flow
 from add.solve.step_equations import NewtonOptions, NewtonResult, Status, StepEquations
@@ -125,7 +125,7 @@ def solve(
         return _attempts(work, guesses, 0.0, attempts, before)
     work.kept = at_rest(work, before) if before is not None else None
     if work.kept is not None:
-        result = work.iterate(work.guess(guesses[0]), 0.0, 0)
+        result = iterate_held(work, work.guess(guesses[0]), 0, 0.0)
         staying = still_sticking(work, result) if result.report.status.success else None
         if staying is not None:
             return staying

@@ -29,6 +29,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.holding import ROUNDING, share_reactions
+from add.compiled.newton import AT_ROUND_OFF, CONVERGED, GIVEN_UP, Criteria
 from add.equations.family_term import NO_ROWS
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
@@ -37,7 +38,7 @@ from add.kernels.sticking import beyond, groups, meet
 from add.linalg.blas import addresses
 from add.solve.newton import Point, Solve
 from add.solve.proximal import flow
-from add.solve.step_equations import NewtonResult
+from add.solve.step_equations import NewtonReport, NewtonResult, Status
 from add.typing import FloatArray, IntArray
 
 
@@ -127,6 +128,9 @@ STICK_SHARE = 1e-6
 
 #: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
 BEARABLE = 1.5
+
+#: How a compiled solve ended.
+_STATUS = {CONVERGED: Status.CONVERGED, AT_ROUND_OFF: Status.ROUND_OFF, GIVEN_UP: Status.MAX_ITERATIONS}
 
 #: A solve with stick constraints that takes longer finds no solution: an impact may leave none near by.
 MOST_ITERATIONS = 25
@@ -224,12 +228,12 @@ def _finish(
         work.kept = branch
         # First as far as the reactions may be judged, then to the end, which may still release a point.
         for share in (STICK_SHARE, 0.0):
-            result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
+            result = iterate_held(work, point, linear.report.attempt, share)
             history += result.report.history[1:]
             if not result.report.status.success and released:
                 # With more constraints the solution may lie across a kink; in that of the linear law points slip.
                 point = Point(work, linear.kin.q - work.equations.q_star, _first_reactions(work, linear, branch))
-                result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
+                result = iterate_held(work, point, linear.report.attempt, share)
                 history += result.report.history[1:]
             if not result.report.status.success:
                 return None
@@ -247,6 +251,32 @@ def _finish(
         released = True
         work.kept = branch
         point = Point(work, u, mu)
+
+
+def iterate_held(work: Solve, point: Point, attempt: int, share: float) -> NewtonResult:
+    """Return the solution on the branch that is kept, in one compiled call where there is one, and that converges."""
+    kept, scale = work.kept, work.loose_scale
+    at_once = None if kept is None or scale is None else work.assembler.holding(kept)
+    if kept is None or at_once is None or scale is None or work.limits is not None:
+        return work.iterate(point, 0.0, attempt, share, MOST_ITERATIONS)
+    options, equations, n = work.options, work.equations, point.u.size
+    tolerance = work.tolerance(point)
+    # As loose as is enough, whichever body it is of.
+    criteria = Criteria(max(tolerance, share * scale), 0.0, options.reuse, options.norm, MOST_ITERATIONS)
+    status, iterations, factorizations, u, r, merits, decisions = at_once.iterate(
+        (equations.t, equations.c, equations.q_star, equations.v_star), criteria, work.theta,
+        np.concatenate([point.u, point.mu]), kept.decisions, work.scale(point),
+    )  # fmt: skip
+    if status == GIVEN_UP and iterations < MOST_ITERATIONS:  # for what only terms try
+        return work.iterate(point, 0.0, attempt, share, MOST_ITERATIONS)
+    work.factorizations += factorizations
+    free = work.free
+    report = NewtonReport(
+        _STATUS[status], iterations, work.factorizations,
+        float(merits[-1]), tolerance, int(free[np.argmax(np.abs(r[free]))]), attempt, tuple(merits.tolist()),
+    )  # fmt: skip
+    branch = work.system.on_branch(decisions, work.candidates)
+    return NewtonResult(equations.kinematics(u[:n]), u[n:], branch, report)
 
 
 def _bearable(

@@ -45,7 +45,8 @@ class Point:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
         system, families, replay = solve.system, None, solve.replay
-        if solve.unmeasured and replay is None:
+        apart = len(system.dofs.entries) > 1 or solve.assembler.at_once is None
+        if solve.unmeasured and replay is None and apart:
             families = np.zeros((system.n_families, system.n))
             self.r, self.rows, self.branch = system.residual(
                 self.kin, mu, solve.theta, solve.kept, families, solve.candidates
@@ -58,6 +59,8 @@ class Point:
         self.merit = merit if math.isfinite(merit) else math.inf
         if families is not None and merit < math.inf:
             solve.measured(families)
+        elif solve.unmeasured and replay is None and merit < math.inf:
+            solve.measured_alone(self)
 
 
 @final
@@ -151,6 +154,10 @@ class Solve:
         if self.system.sticking:
             self._scales = np.max([self._of_bodies(force) for force in families], axis=0)
 
+    def measured_alone(self, point: Point) -> None:
+        """Measure the forces of a system of one body at the first finite iterate, in one call."""
+        self._scales = np.array([self.scale(point)])
+
     def _of_bodies(self, force: FloatArray) -> FloatArray:
         """Return the norm of a force (n,) on the free coordinates of each body [N]."""
         squares = np.bincount(self.system.owners, force[self.free] ** 2, len(self.system.dofs.entries))
@@ -165,6 +172,11 @@ class Solve:
             return False
         allowed = np.maximum(share * self._scales, tolerance)
         return bool(np.all(self._of_bodies(point.r) <= allowed)) and self.row_norm(point) <= float(allowed.min())
+
+    @property
+    def loose_scale(self) -> float | None:
+        """The least of the bodies' largest force families [N]; None before they are measured, or where none asks."""
+        return None if self._scales is None else float(self._scales.min())
 
     def guess(self, u: FloatArray, *, reachable: bool = False) -> Point:
         """Return the iterate of a first guess, prescribed entries put in place.
