@@ -114,7 +114,7 @@ def assert_same_tangents(simulation: Simulation, run: Trajectory) -> None:
     assert expected.q[:12].any()
     size = np.abs([expected.q, expected.v]).max(axis=(0, 2, 3))[:, None, None]
     for mine, theirs in ((found.q, expected.q), (found.v, expected.v)):
-        assert (np.abs(mine - theirs) <= 1e-9 * size).all()
+        assert (np.abs(mine - theirs) <= 1e-9 * size + 1e-14).all()  # or nothing but rounding
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -49,6 +49,17 @@ def leg() -> dict[str, Any]:
     return {"walker": trunk | {"joints": {"trunk": {"type": "fixed"}, "leg": hip}}}
 
 
+def rough(neck: float, **more: Any) -> dict[str, Any]:
+    """The leg with a hip whose dry friction holds, and a head on a ball joint that turns until its own does."""
+    (walker,) = leg().values()
+    head = {"mass": 0.2, "inertia": [2e-4] * 3 + [0] * 3, "center_of_mass": [0, 0, 0.02]}
+    hip = {"type": "hinge", "axis": [0, 1, 0], "damping": 0.02, "dry_friction": 2.0} | more
+    ball = {"type": "ball", "parent": "trunk", "position": [0, 0, 0.1], "dry_friction": neck, "rate": [0.3, 1.0, -2.0]}
+    joints = {"trunk": {"type": "fixed"}, "leg": hip, "head": ball}
+    links = walker["links"] | {"head": head}
+    return {"walker": walker | {"dry_friction_law": "hybrid", "links": links, "joints": joints}}
+
+
 def simulation(bodies: dict[str, Any], integrator: str = "bdf1", slope: bool = True, **more: Any) -> Simulation:
     ground = SLOPE if slope else SLOPE | {"normal": [0, 0, 1]}
     scene = {
@@ -74,6 +85,7 @@ CASES = {
     "rolling ball": lambda: simulation(rolling(), slope=False),
     "soft": lambda: simulation(soft()),
     "leg": lambda: simulation(leg(), slope=False),
+    "leg and joints": lambda: simulation(rough(0.08), slope=False),
 }
 
 
@@ -88,6 +100,17 @@ def test_what_rests(case: str) -> None:
         assert mine.mu.size == theirs.mu.size
         assert np.allclose(mine.mu, theirs.mu, rtol=1e-6, atol=1e-6)
     assert_same_tangents(one, found)
+
+
+def test_joints_that_slide_beside_what_is_held() -> None:
+    """What slides, and what is let go, is that of the terms: joints stick and slip above a foot that stands."""
+    one = simulation(rough(0.008, rate=0.8, dry_friction=0.3), slope=False)
+    found, expected = assert_same(one, one.n_steps, 1e-8)
+    contact, joints = one.system.deciding
+    counts = [(contact.describe(r.decisions[0])["sticking"], joints.describe(r.decisions[1])) for r in found.records]
+    assert sum(feet > 0 and here["sticking"] > 0 < here["slipping"] for feet, here in counts) > 5
+    mine, theirs = (sum(r.report.iterations for r in run.records) for run in (found, expected))
+    assert abs(mine - theirs) <= 0.1 * theirs
 
 
 def pulled() -> Simulation:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from simulation.test_step_jacobians import check_step
+from support.compiled_runs import by_terms
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
@@ -167,6 +168,10 @@ def test_gradient_of_a_run(make: Callable[[str], BuiltScene], rng: np.random.Gen
     check_phases(built, run)
     q_bar, v_bar = rng.normal(size=(2, *run.q.shape))
     gradient = pullback(simulation, run, built.theta, Cotangents(q_bar, v_bar))
+    terms = by_terms(simulation)
+    assert np.abs(terms.run(built.theta).q - run.q).max() < 1e-8
+    expected = pullback(terms, run, built.theta, Cotangents(q_bar, v_bar))
+    assert np.abs(gradient - expected).max() <= 1e-9 * np.abs(expected).max()
     along = np.maximum(np.abs(numbers.values), 0.1) * rng.normal(size=numbers.values.size)
     theta_dot = numbers.ties.pushforward(numbers.values, along)
     tangents = pushforward(simulation, run, built.theta, [theta_dot])
