@@ -36,6 +36,9 @@ def read_srdf(path: str | PathLike[str], source: Source, links: Mapping[str, Rob
     for tag in ("disable_default_collisions", "enable_collisions"):
         for node in root.all(tag):
             srdf.refuse("srdf", f"line {node.line}", f"<{tag}> is not read, only <disable_collisions>")
+    for tag in dict.fromkeys(node.tag for node in root.children):  # its bases are those of `base`, its poses a scene's
+        if tag not in ("disable_collisions", "disable_default_collisions", "enable_collisions"):
+            srdf.note(path.name, f"<{tag}>")
     pairs = set()
     for node in root.all("disable_collisions"):
         given = [node.attributes.get(key, "") for key in ("link1", "link2")]
