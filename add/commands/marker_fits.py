@@ -62,8 +62,8 @@ def samples(experiment: Experiment, trajectory: Trajectory, theta: FloatArray, s
             misfits[frame, valid] = difference[valid]
     seen = np.isfinite(misfits).all(axis=2)
     targets = np.where(seen[:, :, None], tracking.placed(slice(None), theta), np.nan)
-    times = tracking.simulation_times(theta)
-    dt = experiment.simulation.stepper.dt
+    dt, times = experiment.simulation.stepper.dt, tracking.simulation_times(theta)
+    times = np.where(np.isneginf(times), -dt, times)  # as load_recording has the frame at rest
     names = experiment.recording.names
     directions = np.array([scene.is_direction(name) for name in names])
     return Samples(names, directions, times, misfits, targets, float(trajectory.t[-1]), dt)

@@ -47,7 +47,7 @@ class Interpolant:
         """Return how long after step ``step`` a time lies that is not within the run, None if it is within [s]."""
         beyond = time - step * self.dt
         if step == 0 and beyond <= 0.0:
-            return beyond
+            return 0.0 if np.isneginf(time) else beyond  # long before the start the run stands there
         return beyond if step == self.last and beyond > 0.0 else None
 
     def _fraction(self, step: int, time: float) -> float:
@@ -64,7 +64,7 @@ class Interpolant:
     def slopes(self, step: int, time: float) -> StepWeights:
         """Return the derivative of `weights` by the time."""
         if step == 0 or self._outside(step, time) is not None:
-            return 0.0, 0.0, 0.0, 1.0
+            return 0.0, 0.0, 0.0, float(not np.isneginf(time))
         s, dt = self._fraction(step, time), self.dt
         return 6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0)
 
@@ -92,6 +92,9 @@ class Followed(LeastSquares):
     reference : float, optional
         Compare displacements from those at this time, on the clock of ``times`` [s]: t_ref, which a clock moves with
         the frames. Not after the first of ``times``.
+    rests : bool
+        Whether t_ref stands for a time at rest before the run, as the frame there does: wherever the clock is, both see
+        the start, whatever velocity it has.
     clock : int, optional
         Index in theta of the recording's time at which the simulation starts [s]: frame f then lies at
         times_f + clock_start - theta[clock]. Frames before t = 0 see the start and its velocity, straight back.
@@ -119,6 +122,7 @@ class Followed(LeastSquares):
     last: int | None = None
     loss: Loss | None = None
     placement: Placement | None = None
+    rests: bool = False
 
     def _intervals(self, times: FloatArray) -> IntArray:
         """Number the step that ends each time's interval, t_(k-1) < t <= t_k, with a little room for rounding."""
@@ -131,8 +135,11 @@ class Followed(LeastSquares):
         return 0.0 if self.clock is None else float(self.clock_start - theta[self.clock])
 
     def simulation_times(self, theta: FloatArray) -> FloatArray:
-        """Return the frames' times on the simulation's clock [s]."""
-        return self.times if self.clock is None else self.times + self._shift(theta)
+        """Return the frames' times on the simulation's clock [s]; -inf of that at rest."""
+        times = self.times if self.clock is None else self.times + self._shift(theta)
+        if not self.rests or self.reference is None:
+            return times
+        return np.where(self.times <= self.reference, -np.inf, times)
 
     def placed(self, frames: int | IntArray | slice, theta: FloatArray) -> FloatArray:
         """Return the targets of frames where the placement puts them (..., n_points, 3) [m]."""

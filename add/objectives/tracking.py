@@ -59,7 +59,7 @@ class Tracking(Followed):
     def reference_time(self, theta: FloatArray) -> float:
         """Return the time from which displacements count, on the simulation's clock [s]."""
         assert self.reference is not None
-        return self.reference + self._shift(theta)
+        return -np.inf if self.rests else self.reference + self._shift(theta)
 
     def _starts_at(self, state: State, theta: FloatArray) -> bool:
         """Whether displacements count from the interval that ends at ``state``."""

@@ -45,7 +45,13 @@ def plate_signals(parameters: Mapping[str, FloatArray], analog: Sequence[Signal]
     used = int(parameters.get("USED", np.zeros(1))[0])
     if used < 1 or "CHANNEL" not in parameters or not analog:
         return []
+    zero = parameters.get("ZERO", np.zeros(2)).astype(int)
+    if zero.all():
+        frames = " to ".join(map(str, zero))
+        notes.append(f"FORCE_PLATFORM:ZERO: the plates were empty in frames {frames}; what they say then is left in")
     kinds = parameters.get("TYPE", np.zeros(0)).astype(int)
+    matrices = parameters.get("CAL_MATRIX", np.zeros(0))
+    matrices = matrices.reshape(-1, 6, 6) if matrices.size and matrices.size % 36 == 0 else np.zeros((0, 6, 6))
     rows = np.atleast_2d(parameters["CHANNEL"]).astype(int)
     signals: list[Signal] = []
     for plate in range(min(used, len(kinds), len(rows))):
@@ -55,6 +61,7 @@ def plate_signals(parameters: Mapping[str, FloatArray], analog: Sequence[Signal]
             needed is None
             or len(numbers) < needed
             or not ((1 <= numbers[:needed]) & (numbers[:needed] <= len(analog))).all()
+            or (kind == 4 and len(matrices) <= plate)
         ):
             notes.append(
                 f"force plate {plate + 1} of type {kind}: its forces are not made out; its channels are signals"
@@ -63,20 +70,14 @@ def plate_signals(parameters: Mapping[str, FloatArray], analog: Sequence[Signal]
         channels = [analog[number - 1] for number in numbers[:needed]]
         values = np.array([channel.values for channel in channels])
         origin = np.atleast_2d(parameters.get("ORIGIN", np.zeros((used, 3))))[min(plate, used - 1)]
-        wrench = _wrench(kind, values, origin, parameters, plate)
+        wrench = _wrench(kind, values, origin, matrices[plate] if kind == 4 else None)
         for k, (name, unit) in enumerate(_COMPONENTS):
             unit = channels[k].unit if kind in (1, 2) and not (kind == 1 and k in (3, 4)) else unit
             signals.append(Signal(f"plate {plate + 1} {name}", channels[0].times, wrench[k], unit))
     return signals
 
 
-def _wrench(
-    kind: int,
-    values: FloatArray,
-    origin: FloatArray,
-    parameters: Mapping[str, FloatArray],
-    plate: int,
-) -> FloatArray:
+def _wrench(kind: int, values: FloatArray, origin: FloatArray, matrix: FloatArray | None) -> FloatArray:
     """Return force and moment (6, n) in the axes of the plate."""
     if kind == 1:
         force, (px, py), free = values[:3], values[3:5], values[5]
@@ -88,11 +89,8 @@ def _wrench(
             fx12 + fx34, fy14 + fy23, fz1 + fz2 + fz3 + fz4,
             b * (fz1 + fz2 - fz3 - fz4), a * (-fz1 + fz2 + fz3 - fz4), b * (fx34 - fx12) + a * (fy14 - fy23),
         ])  # fmt: skip
-    if kind == 4 and "CAL_MATRIX" in parameters:
-        # The file's first index runs fastest: element (i, j) of the matrix is [j, i] here.
-        matrices = parameters["CAL_MATRIX"].reshape(-1, 6, 6)
-        return matrices[min(plate, len(matrices) - 1)].T @ values
-    return values
+    # The file's first index runs fastest: element (i, j) of the matrix is [j, i] here.
+    return values if matrix is None else matrix.T @ values
 
 
 #: Lists of points that are no markers but outputs of a model, where POINT:TYPE_GROUPS names no others.
@@ -343,9 +341,12 @@ def _events(reader: Any) -> tuple[Event, ...]:
     if group is not None and group.get("TIMES") is not None and group.get("TIMES").bytes:
         times = _numbers(group.get("TIMES")).reshape(-1, 2)  # minutes, seconds
         labels, contexts = _all_strings(group, "LABELS"), _all_strings(group, "CONTEXTS")
-        for k, (minutes, seconds) in enumerate(times):
+        used = group.get("USED")  # rows may be kept for more
+        for k, (minutes, seconds) in enumerate(times if used is None else times[: max(int(_numbers(used)[0]), 0)]):
             parts = [items[k] for items in (contexts, labels) if k < len(items) and items[k]]
             events.append(Event(" ".join(parts) or "event", float(60.0 * minutes + seconds)))
     if not events:
-        events = [Event(name.strip(" \0") or "event", float(time)) for time, name in reader.header.events]
+        # All of them, shown on a screen or not: programs do not agree which flag says that they are.
+        rows = zip(reader.header.event_timings, reader.header.event_labels, strict=True)
+        events = [Event(name.strip(" \0") or "event", float(time)) for time, name in rows]
     return tuple(sorted(events, key=lambda event: event.time))

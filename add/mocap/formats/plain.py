@@ -44,11 +44,12 @@ class PlainCSV(Format):
         draft = Draft(capture.file, choices)
         headings = _headings(capture.head)
         if "qw" in headings or {"qx", "qy", "qz"} <= set(headings):
+            draft.read_unit("m", "the columns x_m, y_m, z_m")
             pose = draft.stood(read_pose_csv(capture.file))
             draft.rate = None if pose.n_frames < 2 else (pose.n_frames - 1) / (pose.times[-1] - pose.times[0])
-            return draft.take(f"{self.name}, pose of a body", bodies={"body": pose}, unit="m")
+            return draft.take(f"{self.name}, pose of a body", bodies={"body": pose})
         if any(heading.endswith("_rad") for heading in headings):
-            return draft.take(f"{self.name}, angles", angles=read_angle_csv(capture.file), up="z")
+            return draft.take(f"{self.name}, angles", angles=read_angle_csv(capture.file), up="z", frame="")
         said = next((match[1] for match in map(_UNIT.search, headings) if match), None)
         draft.unit = choices.unit or said or "m"
         draft.markers = draft.stood(read_csv(capture.file, unit=draft.unit))

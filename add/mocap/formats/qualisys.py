@@ -177,6 +177,8 @@ def _times(grid: Grid, first: int, draft: Draft) -> np.ndarray:
     rate = draft.rate
     if first == 2:
         return draft.times(grid)
+    if first == 1 and grid.headings[0].lower() == "time":
+        return grid.increasing(0, "time")
     if rate is None:
         raise grid.text.fail("the rate is missing", 0, expected="a key FREQUENCY, or columns Frame and Time")
     if first == 1:

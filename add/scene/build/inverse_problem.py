@@ -384,5 +384,6 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
         spec.recording.time_offset,
         spec.time.n_steps,
         placement=recording_placement(spec, built.model.system.parameters, recording.names),
+        rests=spec.recording.rest is not None,
     )
     return recording, tracking

@@ -28,10 +28,12 @@ from add.scene.spec.couplings import (
     AirSpec,
     BallSpec,
     DragSpec,
+    EndSpec,
     FixedSpec,
     HardeningSpringSpec,
     HingeSpec,
     SpringSpec,
+    TorqueSpec,
 )
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.rigid import KinematicBodySpec
@@ -223,6 +225,17 @@ def added_forces(built: BuiltScene) -> Iterator[str]:
                 )
 
 
+def idle_couplings(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each coupling whose ends all have given motions, or stand still: nothing moves by it."""
+    bodies = built.scene.bodies
+    for name, item in built.scene.couplings.items():
+        ends = [spec.body for _, spec in objects_in(item, "") if isinstance(spec, EndSpec | TorqueSpec)]
+        led = sorted({end for end in ends if end is not None})
+        if led and all(isinstance(bodies.get(end), KinematicBodySpec) for end in led):
+            of = " and ".join(map(repr, led)) + (" have given motions" if len(led) > 1 else " has a given motion")
+            yield f"couplings.{name}: nothing moves by it: {of}"
+
+
 def unread_starts(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each velocity that a run from equilibrium does not start with."""
     if built.scene.time.initial != "equilibrium":
@@ -343,5 +356,5 @@ def _distance(built: BuiltScene, part: JointPart, kin: Kinematics) -> float:
 #: What this module doubts, in the order in which it is said.
 DOUBTS = (
     open_joints, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
-    added_rotations, added_forces, drawn_starts,
+    added_rotations, added_forces, drawn_starts, idle_couplings,
 )  # fmt: skip

@@ -226,6 +226,7 @@ def read_loops(mjcf: Mjcf, bodies: dict[int, LinkPlace], fixed: set[str]) -> tup
         ends = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
         by_sites = mjcf.word("Obj", model.eq_objtype[number]) == "SITE"
         of_places, weld = kind in ("CONNECT", "WELD"), kind == "WELD"
+        turns = weld and model.eq_data[number][10] != 0.0  # without torquescale a weld holds points alone
         held = [model.site_bodyid[end] if by_sites else end for end in ends if of_places]
         if not model.eq_active0[number]:
             source.note(place, "not active")
@@ -245,8 +246,8 @@ def read_loops(mjcf: Mjcf, bodies: dict[int, LinkPlace], fixed: set[str]) -> tup
                 source.fail(place, "a weld without a unit quaternion", turn.tolist(), "`relpose` with one, or none")
             both = _ends(mjcf, number, ends, weld, by_sites)
             links, positions, rotations = zip(*(bodies[body].then(local) for body, local in both), strict=True)
-            turns = rotations if weld else [np.eye(3)] * 2
-            loops.append(RobotLoop(name, "fixed" if weld else "point", links, np.stack(positions), np.stack(turns)))
+            axes = np.stack(rotations if turns else [np.eye(3)] * 2)
+            loops.append(RobotLoop(name, "fixed" if turns else "point", links, np.stack(positions), axes))
         else:
             source.refuse("equality", place, f"an equality of type {kind.lower()}")
     return tuple(loops)

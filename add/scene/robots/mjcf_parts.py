@@ -15,6 +15,8 @@ Limits = tuple[float, float]
 Places = Mapping[int, LinkPlace]
 #: Dynamics of activations that are read.
 _DYNAMICS = ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT", "MUSCLE")
+#: Of the groups of actuators that an option can switch off; a file may give any whole number.
+_LAST_GROUP = 30
 
 
 def read_tendons(mjcf: Mjcf, places: Places) -> tuple[RobotTendon, ...]:
@@ -93,7 +95,8 @@ def read_actuators(mjcf: Mjcf, tendons: set[str]) -> tuple[RobotActuator, ...]:
     source, model, actuators = mjcf.source, mjcf.model, []
     for number in range(model.nu):
         place = mjcf.place("actuator", number)
-        if int(model.opt.disableactuator) >> int(model.actuator_group[number]) & 1:
+        group = int(model.actuator_group[number])
+        if 0 <= group <= _LAST_GROUP and int(model.opt.disableactuator) >> group & 1:
             source.note(place, "its group is switched off")
             continue
         wrong = _wrong(mjcf, number, tendons)
@@ -305,7 +308,7 @@ def _note_idle(mjcf: Mjcf) -> None:
     equalities = [(k, mjcf.word("Eq", kind), model.eq_data[k]) for k, kind in enumerate(model.eq_type)]
     alone = [k for k, kind, data in equalities if kind == "JOINT" and model.eq_obj2id[k] < 0 and data[2:5].any()]
     _note_some(mjcf, "equality", alone, "polycoef beyond the first, without a second joint")
-    scaled = [k for k, kind, data in equalities if kind == "WELD" and data[10] != 1.0]
+    scaled = [k for k, kind, data in equalities if kind == "WELD" and data[10] not in (0.0, 1.0)]
     _note_some(mjcf, "equality", scaled, "torquescale: loops are exact")
     if pulled := [f"'{mjcf.of('joint', number)}'" for number in _limited_from_afar(mjcf)]:
         text = f"{few(pulled, _SHOWN)}: actuatorfrcrange, to which actuators on tendons and sites do not keep"

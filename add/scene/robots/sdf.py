@@ -8,7 +8,7 @@ import numpy as np
 
 from add.scene.robots import sdf_joints
 from add.scene.robots.inertia import inverse
-from add.scene.robots.model import WORLD, LinkPlace, Robot, after, here
+from add.scene.robots.model import WORLD, LinkPlace, Place, Robot, after, here
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
 from add.scene.robots.xml_file import SDF_WORDS, URDF_WORDS, Source, XmlNode, numbers_in, without_slashes
 from add.typing import FloatArray
@@ -37,9 +37,10 @@ def robot_of_sdf(
     source = Source(file, SDF_WORDS, frozenset(ignore))
     world, node = _model_of(source, root)
     numbers = numbers_in(root.attributes.get("version", "1.7").replace(".", " "))
-    model = sdf_joints.SdfModel(source, node, (1, 7) if numbers is None else tuple(int(number) for number in numbers))
-    _place(model)
-    urdf, loops = _translated(model, base)
+    version = (1, 7) if numbers is None else tuple(int(number) for number in numbers)
+    model = sdf_joints.SdfModel(source, node, version)
+    _place(model, ("link", "frame", "joint"))
+    urdf, loops = _translated(model, base, _within(model, world))
     without_slashes(source, urdf)
     robot = robot_of_urdf(file, urdf, frozenset(ignore) & set(URDF_WORDS), turn, replace(options, base="fixed"))
 
@@ -91,6 +92,15 @@ def _model_of(source: Source, root: XmlNode) -> tuple[XmlNode | None, XmlNode]:
     for model in models:
         if model is not moving[0]:
             source.note(f"line {model.line}", f"model '{model.attributes.get('name', '')}', which stands still")
+    for item in [] if world is None else world.children:
+        if item.tag in ("joint", "drake:joint"):
+            source.refuse(
+                "joint", f"line {item.line}, <world>", "a joint of the world is not read, only those of a model"
+            )
+        elif item.tag == "state":
+            source.doubt("extension", f"line {item.line}, <state>", "where its models are then is not read")
+        elif item.tag not in ("model", "include", "gravity", "frame"):
+            source.note(f"line {item.line}, <world>", f"<{item.tag}>")
     return world, moving[0]
 
 
@@ -99,11 +109,25 @@ def _flag(node: XmlNode, tag: str) -> str:
     return _YES.get(text, text)
 
 
-def _place(model: sdf_joints.SdfModel) -> None:
-    """Fill the poses of links, frames and joints, and what carries them."""
+def _within(model: sdf_joints.SdfModel, world: XmlNode | None) -> Place:
+    """Return the place of a model in its world, also in a frame of the world or beside another model of it."""
+    other, at = sdf_joints.pose_of(model, model.node, "model")
+    if other not in ("", "world"):
+        around = sdf_joints.SdfModel(model.source, world or XmlNode("world", {}, 0), model.version)
+        _place(around, ("frame", "model"))
+        around.poses["world"] = "", here()
+        at = after(around.at(other, "<pose> of the model"), at)
+    if "placement_frame" in model.node.attributes:
+        at = after(at, inverse(model.at(model.node.attributes["placement_frame"], "model")))
+    return at
+
+
+def _place(model: sdf_joints.SdfModel, kinds: tuple[str, ...]) -> None:
+    """Fill the poses of links, frames and joints, or of frames and models of a world, and what carries them."""
     node = model.node
     first = next((link.attributes.get("name", "") for link in node.all("link")), "")
-    for kind in ("link", "frame", "joint"):
+    first = node.attributes.get("canonical_link") or first
+    for kind in kinds:
         for item in node.all(kind):
             name = item.attributes.get("name", "")
             model.source.lines.setdefault((kind, name), item.line)
@@ -116,7 +140,7 @@ def _place(model: sdf_joints.SdfModel) -> None:
                 model.hosts.setdefault(key, first if carrier in sdf_joints.MODEL else carrier)
 
 
-def _translated(model: sdf_joints.SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNode]]:
+def _translated(model: sdf_joints.SdfModel, base: str | None, within: Place) -> tuple[XmlNode, list[XmlNode]]:
     """Return the <robot> of a URDF, and the joints that close loops.
 
     The frame of a link is there where its joint is, and turned as the link is.
@@ -148,10 +172,7 @@ def _translated(model: sdf_joints.SdfModel, base: str | None) -> tuple[XmlNode, 
             named = tree[name].attributes.get("name", "")
             at = model.at(f"joint {named}", source.place("joint", named))[0], at[1]
         model.frames[name] = at
-    at = sdf_joints.pose_of(model, node, "model")[1]
-    if "placement_frame" in node.attributes:
-        at = after(at, inverse(model.at(node.attributes["placement_frame"], "model")))
-    model.frames[model.world] = inverse(at)
+    model.frames[model.world] = inverse(within)
     robot = XmlNode("robot", {"name": node.attributes.get("name", "")}, node.line)
     robot.children.append(XmlNode("link", {"name": model.world}, node.line))
     robot.children.extend(_link(model, link) for link in node.all("link"))
@@ -178,10 +199,12 @@ def _translated(model: sdf_joints.SdfModel, base: str | None) -> tuple[XmlNode, 
         robot.children.append(XmlNode("link", {"name": name}, item.line))
         model.frames[name] = model.at(name, place)
         robot.children.append(sdf_joints.urdf_joint(f"{name}_frame", "fixed", model, (carrier, name), item.line))
-    read = ("link", "joint", "frame", "pose", "static", "self_collide", "allow_auto_disable")
+    read = ("link", "joint", "frame", "pose", "static", "allow_auto_disable")
     for item in node.children:
         if item.tag in ("model", "include"):
             source.refuse("include", f"line {item.line}, <{item.tag}>", "a model within the model is not read")
+        elif item.tag == "drake:joint":
+            source.refuse("joint", f"line {item.line}, <{item.tag}>", "a joint of Drake's own is not read")
         elif item.tag in _USUAL:
             _doubt_flag(source, node, item.tag, "model")
         elif item.tag not in read:
@@ -226,7 +249,7 @@ def _link(model: sdf_joints.SdfModel, node: XmlNode) -> XmlNode:
         elif part.tag in ("collision", "visual"):
             shape = _shape(model.source, part, origin(part), place)
             out.children.extend([] if shape is None else [shape])
-        elif part.tag not in ("inertial", "pose", "self_collide", "must_be_base_link"):
+        elif part.tag not in ("inertial", "pose", "must_be_base_link"):
             out.children.append(part)
     return out
 

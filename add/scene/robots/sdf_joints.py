@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from add.scene.robots.inertia import from_quaternion, from_rpy, inverse, plane_axes
 from add.scene.robots.model import LinkPlace, Place, RobotLoop, after, here
-from add.scene.robots.xml_file import Source, XmlNode, numbers_in
+from add.scene.robots.xml_file import Source, XmlNode, doubt_motion, numbers_in
 from add.ties import unit_vector
 from add.typing import FloatArray
 
@@ -150,8 +150,10 @@ def urdf_joints(model: SdfModel, child: str, node: XmlNode) -> list[XmlNode]:
         if laws:
             kept = {key: text for key, text in laws.items() if key in ("damping", "friction")}
             joint.children.append(XmlNode("dynamics", kept, axis.line))
-        others = [item.tag for item in axis.children if item.tag not in _OF_AXES] + sorted(laws.keys() - _OF_DYNAMICS)
-        for tag in others:
+        others = [item for item in axis.children if item.tag not in _OF_AXES]
+        for item in others:
+            doubt_motion(source, item, place)
+        for tag in [item.tag for item in others] + sorted(laws.keys() - _OF_DYNAMICS):
             source.note(f"{place}: <axis>", f"<{tag}>")
         _also(model, node, axis, joint, title)
         out.append(joint)

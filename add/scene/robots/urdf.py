@@ -14,7 +14,7 @@ from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, Robo
 from add.scene.robots.shapes import MeshFiles, read_origin, read_shape
 from add.scene.robots.tree import exclusions, fail_circle, merge, neighbours, pairs_of, without_idle
 from add.scene.robots.urdf_joints import read_joints, resolved, standing
-from add.scene.robots.xml_file import URDF_WORDS, Source, XmlNode, read_name, read_xml, without_slashes
+from add.scene.robots.xml_file import URDF_WORDS, Source, XmlNode, doubt_motion, read_name, read_xml, without_slashes
 from add.typing import FloatArray
 
 # --- SRDF: pairs of links whose collisions are switched off -----------------------------------------------------------
@@ -36,6 +36,9 @@ def read_srdf(path: str | PathLike[str], source: Source, links: Mapping[str, Rob
     for tag in ("disable_default_collisions", "enable_collisions"):
         for node in root.all(tag):
             srdf.refuse("srdf", f"line {node.line}", f"<{tag}> is not read, only <disable_collisions>")
+    for tag in dict.fromkeys(node.tag for node in root.children):  # its bases are those of `base`, its poses a scene's
+        if tag not in ("disable_collisions", "disable_default_collisions", "enable_collisions"):
+            srdf.note(path.name, f"<{tag}>")
     pairs = set()
     for node in root.all("disable_collisions"):
         given = [node.attributes.get(key, "") for key in ("link1", "link2")]
@@ -49,12 +52,6 @@ def read_srdf(path: str | PathLike[str], source: Source, links: Mapping[str, Rob
 
 # ----------------------------------------------------------------------------------------------------------------------
 
-#: Of other programs, inside <robot>, <link> or <gazebo>: each changes the motion there.
-_MOTION = frozenset(
-    "springStiffness springReference turnGravityOff gravity dampingFactor static "
-    "inertia_scaling balanceinertia boundmass boundinertia inertiafromgeom settotalmass".split()
-)
-_OFF = frozenset({"", "0", "0.0", "false"})
 #: Attributes of the elements of a URDF.
 _ATTRIBUTES = {
     tag: frozenset(names.split())
@@ -154,7 +151,10 @@ def _note_others(source: Source, root: XmlNode) -> None:
             continue
         counts[node.tag] = counts.get(node.tag, 0) + 1
         for inner in node.nodes():
-            _doubt_motion(source, inner, f"line {inner.line}, <{node.tag}>")
+            doubt_motion(source, inner, f"line {inner.line}, <{node.tag}>")
+        for joint in node.all("joint") if node.tag == "gazebo" else ():  # of SDF: how files close loops there
+            text = f"<joint> '{joint.attributes.get('name', '')}' joins links in Gazebo, and is not read"
+            source.doubt("extension", f"line {joint.line}, <gazebo>", text)
     for tag, count in counts.items():
         source.note("robot", f"<{tag}>" + (f", {count} times" if count > 1 else ""))
 
@@ -178,15 +178,6 @@ def _note_unread_attributes(source: Source, root: XmlNode) -> None:
     for (tag, name), numbers in lines.items():
         times = f", {len(numbers)} times" if len(numbers) > 1 else ""
         source.note(f"line {numbers[0]}", f"{name[:80]} of <{tag}>{times}, which a URDF does not have")
-
-
-def _doubt_motion(source: Source, node: XmlNode, place: str) -> None:
-    if node.tag in _MOTION:
-        source.doubt("extension", place, f"<{node.tag}> changes the motion in other programs, and is not read")
-    for name in sorted(_MOTION & set(node.attributes)):
-        if node.attributes[name].strip().lower() not in _OFF:
-            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion in other programs'
-            source.doubt("extension", place, f"{text}, and is not read")
 
 
 def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOptions) -> dict[str, RobotLink]:
@@ -219,7 +210,7 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
     for child in node.children:
         if child.tag not in ("inertial", "visual", "collision"):
             for inner in child.nodes():
-                _doubt_motion(source, inner, place)
+                doubt_motion(source, inner, place)
             source.note(place, f"<{child.tag}>")
     shapes: dict[str, list[RobotGeometry]] = {"visual": [], "collision": []}
     for tag, geometries in shapes.items():

@@ -8,7 +8,7 @@ import numpy as np
 from add.scene.robots.inertia import plane_axes
 from add.scene.robots.model import RobotJoint, RobotLink
 from add.scene.robots.shapes import read_origin, unit_axis
-from add.scene.robots.xml_file import Source, XmlNode, read_name
+from add.scene.robots.xml_file import Source, XmlNode, doubt_motion, read_name
 
 _KINDS = {
     "revolute": "hinge",
@@ -88,6 +88,7 @@ def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> Rob
     joint = RobotJoint(name, kind, ends["parent"], ends["child"], position, rotation, axis)
     for child in node.children:
         if child.tag not in _TAGS:
+            doubt_motion(source, child, place)
             source.note(place, f"<{child.tag}>")
     for tag in ("limit", "dynamics", "mimic", "safety_controller"):
         if len(node.all(tag)) > 1:

@@ -269,6 +269,29 @@ class Source:
         return float(self.numbers(node, name, place, 1, None if default is None else [default])[0])
 
 
+# --- What changes the motion in other programs ------------------------------------------------------------------------
+
+#: Elements and attributes of other programs, inside <robot>, <link>, <joint> or <gazebo>.
+_MOTION = frozenset(
+    "springStiffness springReference turnGravityOff gravity dampingFactor static velocity_decay "
+    "inertia_scaling balanceinertia boundmass boundinertia inertiafromgeom settotalmass "
+    "drake:rotor_inertia drake:mimic drake:linear_spring_damper drake:linear_bushing_rpy drake:ball_constraint "
+    "drake:distance_constraint drake:tendon_constraint".split()
+)
+_OFF = frozenset({"", "0", "0.0", "false"})
+
+
+def doubt_motion(source: Source, node: XmlNode, place: str) -> None:
+    """Note an element of another program that changes the motion there, as a doubt; and such attributes."""
+    still = node.tag == "velocity_decay" and {inner.text for inner in node.nodes()} <= _OFF
+    if node.tag in _MOTION and not still:
+        source.doubt("extension", place, f"<{node.tag}> changes the motion in other programs, and is not read")
+    for name in sorted(_MOTION & set(node.attributes)):
+        if node.attributes[name].strip().lower() not in _OFF:
+            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion in other programs'
+            source.doubt("extension", place, f"{text}, and is not read")
+
+
 # --- Names of links and joints ----------------------------------------------------------------------------------------
 
 

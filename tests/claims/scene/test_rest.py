@@ -1,5 +1,7 @@
 """Displacements that count from where markers rest before the release, whose noise a mean takes away."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,23 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"recording.rest: these markers are not seen at rest .found m"):
         load_recording(scene(tmp_path, hidden=range(10, 46)), "recording")
     assert any("recording.rest" in text for text in unread(scene(tmp_path, displacement=False).build()))
+
+
+@pytest.mark.parametrize("offset", [0.47, 0.5, 0.53])
+def test_a_body_that_is_struck_counts_from_where_it_rests(tmp_path, offset):
+    """It starts with a velocity, and the clock may be wrong by several steps: no displacement is off at the truth."""
+    after = np.maximum(TIMES - 0.5, 0.0)
+    places = np.tile([0.3, -0.2, 5.0], (TIMES.size, 1, 1))
+    places[:, 0] += np.outer(after, [1.5, 0.0, 2.0])
+    raw = copy.deepcopy(scene(tmp_path, time_offset=offset, rest=[0.1, 0.45], crop=[0.04, 0.6]).raw) | {
+        "gravity": [0, 0, 0]
+    }
+    write_csv(tmp_path / "r.csv", Recording(("m",), TIMES, places, np.ones((TIMES.size, 1), bool)))
+    raw["bodies"]["p"]["velocity"] = [1.5, 0.0, 2.0]
+    problem = scene_from_dict(raw, folder=tmp_path).inverse_problem()
+    x = problem.x0 + (0.5 - offset) / 0.01
+    assert problem.value(x)[0] < 1e-24
+    x = problem.x0 + (0.507 - offset) / 0.01
+    step = 1e-4
+    expected = (problem.value(x + step)[0] - problem.value(x - step)[0]) / (2 * step)
+    assert problem.value_and_grad(x)[1][0] == pytest.approx(expected, rel=1e-4)

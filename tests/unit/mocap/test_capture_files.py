@@ -293,6 +293,41 @@ def test_force_plates_of_types_1_3_and_4():
         assert not notes
 
 
+def test_force_plates_that_are_not_made_out(tmp_path):
+    """A plate of type 4 without a matrix of its own is none in newtons; a baseline is said, and left in."""
+    plate = {
+        "USED": np.int16(2),
+        "TYPE": np.array([4, 4], np.int16),
+        "ORIGIN": np.zeros((3, 2), np.float32),
+        "CHANNEL": np.tile(np.arange(1, 7, dtype=np.int16)[:, None], 2),
+        "ZERO": np.array([1, 3], np.int16),
+    }
+    for matrices, made_out in ((None, 0), (np.eye(6, dtype=np.float32)[..., None], 1)):
+        groups = {"FORCE_PLATFORM": plate | {"CAL_MATRIX": matrices}}
+        found = take(tmp_path, c3d_bytes(points_of(), analog=np.ones((8, 6)), per_frame=2, groups=groups))
+        assert len(found.signals) == 6 + 6 * made_out
+        assert [f"force plate {k + 1} of type 4" in note for k, note in enumerate(found.notes[1:], start=made_out)] == (
+            [True] * (2 - made_out)
+        )
+        assert "ZERO" in found.notes[0] and "frames 1 to 3" in found.notes[0]
+
+
+@pytest.mark.parametrize("used", [0, 1, 2, None])
+def test_c3d_has_as_many_events_as_it_says(tmp_path, used):
+    event = {"USED": None if used is None else np.int16(used), "LABELS": ["on", "off"],
+             "TIMES": np.array([[0, 0], [0.1, 0.2]], np.float32)}  # fmt: skip
+    found = take(tmp_path, c3d_bytes(points_of(), groups={"EVENT": event}))
+    assert [item.name for item in found.events] == ["on", "off"][:used]
+
+
+@pytest.mark.parametrize("flags", [b"\0\0", b"\0\1", b"\1\1"])
+def test_c3d_events_of_the_header_shown_or_not(tmp_path, flags):
+    """The format's manual has both 0 and 1 for "on", and says that events are valid whatever their status is."""
+    data = bytearray(c3d_bytes(points_of(), header_events=[("KICK", 0.01), ("STOP", 0.02)]))
+    data[2 * 188 : 2 * 188 + 2] = flags
+    assert [item.name for item in take(tmp_path, bytes(data)).events] == ["KICK", "STOP"]
+
+
 def test_devices_and_events_of_vicon(tmp_path):
     found = take(tmp_path, made.vicon(MOTION, devices=True, first=11))
     assert [(signal.name, signal.unit) for signal in found.signals] == [
@@ -301,6 +336,22 @@ def test_devices_and_events_of_vicon(tmp_path):
     np.testing.assert_allclose(found.signals[0].times, 0.1 + np.arange(120) / 1000.0, atol=1e-12)
     np.testing.assert_allclose(found.signals[1].values, -np.arange(120.0))
     assert [(event.name, event.time) for event in found.events] == [("Anna Left Foot Strike", 0.05)]
+
+
+def test_qualisys_with_the_time_alone(tmp_path):
+    """A row may begin with its time, or with the number of its frame, 1 at t = 0."""
+    head = b"NO_OF_FRAMES\t2\nNO_OF_MARKERS\t1\nFREQUENCY\t100\nDATA_INCLUDED\t3D\nMARKER_NAMES\ta\n"
+    for title, rows in ((b"Time", (b"0.50", b"0.51")), (b"Frame", (b"51", b"52"))):
+        lines = title + b"\ta X\ta Y\ta Z\n" + b"".join(row + b"\t1\t2\t3\n" for row in rows)
+        np.testing.assert_allclose(take(tmp_path, head + lines).markers.times, [0.5, 0.51], atol=1e-12)
+
+
+def test_poses_in_metres_are_not_taken_for_others(tmp_path):
+    data = b"time_s,x_m,y_m,z_m,qw,qx,qy,qz\n0,1,2,3,1,0,0,0\n"
+    assert take(tmp_path, data, unit="m").unit == "m"
+    with pytest.raises(InputError, match=r"another unit was asked for than the file says .found 'm'; expected 'mm'"):
+        take(tmp_path, data, unit="mm")
+    assert take(tmp_path, b"time_s,a_rad\n0,1\n", up="y").frame == ""  # nothing was turned
 
 
 def test_events_of_qualisys(tmp_path):

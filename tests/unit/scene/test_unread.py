@@ -12,6 +12,7 @@ from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
 from add.scene.build.unread import (
     added_rotations,
     drawn_starts,
+    idle_couplings,
     unmet_signals,
     unread,
     unread_motions,
@@ -363,6 +364,29 @@ def test_rotations_that_add_to_a_turn_about_another_axis(turn: str, rotation: ob
     raw["signals"] = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0, 3]]}}
     texts = list(added_rotations(add.scene_from_dict(raw).build()))
     assert [text.partition(":")[0] for text in texts] == ["bodies.wheel.rotation"] * named
+
+
+WHEEL, DOOR = ({"body": name, "at": [0, 0, 0]} for name in ("wheel", "door"))
+
+
+@pytest.mark.parametrize(
+    ("coupling", "text"),
+    [
+        ({"type": "torque", "body": "wheel", "torque": [1, 0, 0]}, "'wheel' has a given motion"),
+        ({"type": "force", "on": WHEEL, "force": [1, 0, 0]}, "'wheel' has a given motion"),
+        ({"type": "spring", "a": WHEEL, "b": {"at": [0, 0, 1]}, "stiffness": 9}, "'wheel' has a given motion"),
+        ({"type": "spring", "a": WHEEL, "b": DOOR, "stiffness": 9}, "'door' and 'wheel' have given motions"),
+        ({"type": "spring", "a": WHEEL, "b": {"body": "body"}, "stiffness": 9}, None),
+        ({"type": "torque", "body": "body", "torque": [1, 0, 0]}, None),
+    ],
+)
+def test_couplings_by_which_nothing_moves(coupling: dict, text: str | None) -> None:
+    """What has a given motion takes no notice of forces."""
+    raw = of_contact("linear")
+    raw["bodies"] |= {name: {"type": "kinematic", "position": [k, 0, 1]} for k, name in enumerate(("wheel", "door"))}
+    raw["couplings"] = {"c": coupling}
+    found = list(idle_couplings(add.scene_from_dict(raw).build()))
+    assert found == ([] if text is None else [f"couplings.c: nothing moves by it: {text}"])
 
 
 def test_displacements_of_angles(tmp_path: Path) -> None:

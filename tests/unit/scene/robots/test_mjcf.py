@@ -562,6 +562,22 @@ def test_flags_that_are_read(tmp_path):
     assert "line 1, actuator 'm': its group is switched off" in robot.ignored
 
 
+def test_groups_that_no_option_switches_off(tmp_path):
+    """A file may give any whole number; the option has those from 0 to 30."""
+    rest = '<actuator><motor name="m" joint="j" group="-1"/><motor name="n" joint="j" group="34"/></actuator>'
+    robot = read_robot(written(tmp_path, model_of(option='<option actuatorgroupdisable="2"/>', rest=rest)))
+    assert [item.name for item in robot.actuators] == ["m", "n"]
+
+
+def test_a_weld_without_torquescale_holds_points(tmp_path):
+    """As MuJoCo says: "setting this value to 0 makes the weld behave like a connect constraint"."""
+    weld = '<equality><weld name="w" body1="t" torquescale="{}" anchor="0.1 0 0"/></equality>'
+    for scale, kind in ((0, "point"), (1, "fixed"), (0.5, "fixed")):
+        robot = read_robot(written(tmp_path, model_of(rest=weld.format(scale)), "weld.xml"))
+        (loop,) = robot.loops
+        assert loop.kind == kind and any("torquescale" in text for text in robot.ignored) == (scale == 0.5)
+
+
 @pytest.mark.parametrize(
     ("joint", "actuator", "message"),
     [

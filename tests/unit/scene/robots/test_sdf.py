@@ -219,6 +219,62 @@ def test_shapes_worlds_and_what_is_noted(tmp_path):
 TWO = link("a") + link("b")
 
 
+def test_a_model_stands_where_the_frames_of_its_world_say(tmp_path):
+    """Its pose counts from a frame of the world, or from another model, with `placement_frame` too."""
+    around = "<world name='w'><frame name='f' attached_to='g'><pose>0 1 0 0 0 0</pose></frame><frame name='g'>"
+    around += "<pose>5 0 0 0 0 1.5707963267948966</pose></frame><model name='table'><static>1</static>"
+    around += "<pose>0 0 3 0 0 0</pose></model>{}</world>"
+    for other, where in (("f", [4, 2, 0]), ("table", [2, 0, 3]), ("world", [2, 0, 0])):
+        inside = f"<pose relative_to='{other}'>2 0 0 0 0 0</pose>" + link("a", "0 7 0 0 0 0")
+        robot = read_robot(sdf(tmp_path, inside, around=around, model="name='m' placement_frame='a'"))
+        np.testing.assert_allclose(robot.joints[0].position, where, atol=1e-12)
+    with pytest.raises(InputError, match=r"<pose> of the model: a pose is relative to no frame.*found 'nowhere'"):
+        read_robot(sdf(tmp_path, "<pose relative_to='nowhere'/>" + link("a"), around=around))
+
+
+def test_what_is_attached_to_the_model_moves_with_its_canonical_link(tmp_path):
+    inside = link("a") + link("b") + joint("j", "continuous", "a", "b") + "<frame name='f'/>"
+    inside += "<frame name='g' attached_to='__model__'/>"
+    for title, carrier in (("name='m'", "a"), ("name='m' canonical_link='b'", "b")):
+        robot = read_robot(sdf(tmp_path, inside, model=title))
+        assert [robot.place(name)[0] for name in "fg"] == [carrier, carrier]
+    with pytest.raises(InputError, match=r"no such link .found 'c'"):
+        read_robot(sdf(tmp_path, inside, model="name='m' canonical_link='c'"))
+
+
+def test_what_else_a_world_says(tmp_path):
+    """Joints of the world are refused, poses of a saved state a doubt; all else is listed."""
+    world = "<world name='w'>{{}}{}</world>"
+    path = sdf(tmp_path, link("a"), around=world.format("<state world_name='w'/><physics type='ode'/>"))
+    robot = read_robot(path)
+    assert len(robot.doubts) == 1 and "<state>: where its models are then is not read" in robot.doubts[0]
+    assert not read_robot(path, ignore=["extension"]).doubts
+    assert "line 1, <world>: <physics>" in robot.ignored
+    path = sdf(tmp_path, link("a"), around=world.format(joint("j", "fixed", "world", "m::a")))
+    with pytest.raises(InputError, match=r"a joint of the world is not read.*'joint' among"):
+        read_robot(path)
+    assert read_robot(path, ignore=["joint"]).joints[0].kind == "free"
+
+
+@pytest.mark.parametrize(
+    ("inside", "word"),
+    [
+        (TWO + joint("j", "revolute", "a", "b", "<axis><drake:rotor_inertia>1</drake:rotor_inertia></axis>"),
+         "drake:rotor_inertia"),
+        (TWO + joint("j", "revolute", "a", "b", "<drake:mimic joint='k'/>"), "drake:mimic"),
+        (link("a", "", MASS + "<velocity_decay><linear>0.2</linear></velocity_decay>"), "velocity_decay"),
+        (link("a") + "<drake:linear_spring_damper/>", "drake:linear_spring_damper"),
+    ],
+)  # fmt: skip
+def test_elements_of_other_programs_that_change_the_motion(tmp_path, inside, word):
+    robot = read_robot(sdf(tmp_path, inside))
+    assert [f"<{word}> changes the motion in other programs" in doubt for doubt in robot.doubts] == [True]
+    assert not read_robot(sdf(tmp_path, inside), ignore=["extension"]).doubts
+    idle = link("a", "", MASS + "<velocity_decay><linear>0</linear></velocity_decay><self_collide>1</self_collide>")
+    robot = read_robot(sdf(tmp_path, idle))
+    assert not robot.doubts and "line 1, link 'a': <self_collide>" in robot.ignored
+
+
 @pytest.mark.parametrize(
     ("inside", "words"),
     [
@@ -235,6 +291,7 @@ TWO = link("a") + link("b")
         ("<frame name='f' attached_to='g'/><frame name='g' attached_to='f'/>" + TWO, "in a circle|the circle"),
         ("<model name='n'/>" + TWO, "a model within the model is not read.*'include' among"),
         ("<link name='a'><inertial auto='true'/></link>", "auto=.true.. is not computed"),
+        (TWO + "<drake:joint name='j' type='planar'/>", "<drake:joint>: a joint of Drake's own.*'joint' among"),
         (TWO + joint("j", "revolute", "a", "b", "<axis><dynamics><damping>-1</damping></dynamics></axis>"), "a neg"),
     ],
 )  # fmt: skip

@@ -293,6 +293,7 @@ def test_exclusions(tmp_path):
     )
     robot = read_robot(path, srdf=srdf)
     assert ("", "two") in robot.excluded and ("", "three") not in robot.excluded
+    assert [line for line in robot.ignored if "x.srdf" in line] == ["x.srdf: <group>"]
     assert robot.excluded_shapes == (
         (("one", 1), ("three", 0)),
     )  # the tip's box, not that of the link it is merged with

@@ -296,6 +296,14 @@ CASES = {
         urdf(BASE, ARM, TURN, '<gazebo reference="turn"><springStiffness>5</springStiffness></gazebo>'),
         "line 5, <gazebo>: <springStiffness> changes the motion in other programs, and is not read",
     ),
+    "gazebo-loop": (
+        urdf(BASE, ARM, TURN, '<gazebo><joint name="rod" type="revolute"><child>arm</child></joint></gazebo>'),
+        "line 5, <gazebo>: <joint> 'rod' joins links in Gazebo, and is not read",
+    ),
+    "drake-rotor": (
+        urdf(BASE, ARM, TURN, '<transmission><actuator><drake:rotor_inertia value="1"/></actuator></transmission>'),
+        "line 5, <transmission>: <drake:rotor_inertia> changes the motion in other programs",
+    ),
     "mujoco-inertia": (
         urdf(BASE, ARM, TURN, '<mujoco><compiler inertiafromgeom="true"/></mujoco>'),
         'line 5, <mujoco>: inertiafromgeom="true" of <compiler> changes the motion',
@@ -321,7 +329,7 @@ DOUBTS = {
     "mesh": ("missing-collision-mesh", "unreadable-collision-mesh", "unknown-scheme"),
     "shape": ("unknown-collision-shape", "size-of-zero"),
     "dynamics": ("damping-of-a-floating-joint",),
-    "extension": ("gazebo-spring", "mujoco-inertia", "bullet-inertia"),
+    "extension": ("gazebo-spring", "gazebo-loop", "drake-rotor", "mujoco-inertia", "bullet-inertia"),
 }
 DOUBTED = [(word, name) for word, names in DOUBTS.items() for name in names]
 
