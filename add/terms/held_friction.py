@@ -41,8 +41,9 @@ from add.kernels.rotation import turn_derivative
 from add.kernels.sticking import StickRows, new_stick_rows
 from add.typing import AnyArray, FloatArray, IntArray
 
-#: How much sooner joints slip that were held beyond their limit: they creep at less than v_s over this.
-STIFFER = 1e3
+#: How much sooner joints slip that were held beyond their limit: they creep at less than v_s over this. Ten times
+#: stiffer, and Newton finds no solution with what is held in 122 of 300 steps of a humanoid, in place of 53.
+STIFFER = 100.0
 
 
 @njit(cache=True)
