@@ -39,7 +39,7 @@ OWN_KINDS: tuple[Kind, ...] = (
     joint_law.KIND, joint_laws.KIND,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
     muscle.KIND, muscle.CELLS, pressure.KIND, inertia.WATER,
-    multipliers.LOOPS, multipliers.COUPLINGS, loads.POINTS, pressure.CHAMBER, body_family.HELD,
+    multipliers.LOOPS, multipliers.COUPLINGS, multipliers.TIED, loads.POINTS, pressure.CHAMBER, body_family.HELD,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
 

@@ -18,12 +18,12 @@ from add.kernels.arena import Found, Instant
 from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
 from add.kernels.tree_dynamics import Wrenches, fill_wrenches
-from add.kernels.tree_pullback import fill_parameters, fill_works, scatter
+from add.kernels.tree_pullback import add_placement_work, fill_parameters, fill_works, scatter
 from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
 
 fill_places, fill_rates = tree_map.fill_places, tree_map.fill_rates
-add_curvature, add_placement_work = tree_map.add_curvature, tree_map.add_placement_work
+add_curvature = tree_map.add_curvature
 add_tree_residual, add_tree_jacobian = tree_dynamics.add_residual, tree_dynamics.add_jacobian
 
 #: The families over rows of X, and those over the coordinates of trees: column `add.kernels.arena.OWN`.

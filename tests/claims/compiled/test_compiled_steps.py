@@ -617,7 +617,6 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "HeldBalls",  # hybrid, as the next
         "HeldResistance",
-        "TiedPoints",  # nodes in another body
         "LiftedConstraint",  # its inner one is compiled
         *(kind.__name__ for kind in concrete(StickConstraint)),  # what is held belongs to the terms
     }
