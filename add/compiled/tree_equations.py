@@ -71,8 +71,8 @@ class Pulled(NamedTuple):
 def new_lifted(arrays):
     """Return room for the trees of a system: one array, since compiling calls with many takes long."""
     links, tree = links_of(arrays), tree_of(arrays)
-    if links.sizes.size == 0:
-        return np.zeros(0)
+    if links.sizes.size != 2:  # see `add.compiled.sparse_trees`
+        return np.zeros(links.sizes[2] if links.sizes.size else 0)
     (rows, same), n, c = links.sizes, tree.parent.size, tree.element.size
     return np.zeros(95 * n + 19 * c + 7 * rows + (rows - same) * (layout_of(arrays).size[0] - same) + 3)
 
