@@ -50,7 +50,8 @@ OWN_KINDS: tuple[Kind, ...] = (
     joint_law.KIND, joint_laws.KIND,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
     muscle.KIND, muscle.CELLS, pressure.KIND, inertia.WATER,
-    held_friction.KIND, multipliers.LOOPS, multipliers.COUPLINGS, loads.POINTS, pressure.CHAMBER, body_family.HELD,
+    held_friction.KIND, multipliers.LOOPS, multipliers.COUPLINGS, multipliers.TIED, loads.POINTS, pressure.CHAMBER,
+    body_family.HELD,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
 
@@ -102,8 +103,11 @@ def functions(
     explicit : those of explicit steps, too, which only runs by them need, and what terms of elements call
     """
     with_trees = (False, True) if trees is None else (trees,)
-    every = [one for sort in with_trees for one in callees(sort, not sort and sparse is not False)]
-    of_callees = [(one.function, one.signature) for one in every]
+    # Functions of sparse matrices are the same with trees, whose dense ones have equations of their own.
+    sorts = [(False, sparse is not False)] if False in with_trees else []
+    if True in with_trees:
+        sorts += [(True, one) for one in ((False, True) if sparse is None else (sparse,))]
+    of_callees = list(dict.fromkeys((one.function, one.signature) for sort in sorts for one in callees(*sort)))
     implicit, of_stages = _calls()
     calls = (*implicit, *of_stages) if explicit else implicit
     of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in calls]

@@ -8,7 +8,18 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.compiled.routines import Routines, routines
-from add.compiled.structure import FIRST, STRUCTURE, Layout, Links, Moves, empty, known_fields, sparse_structure
+from add.compiled.sparse_trees import sparse_lift
+from add.compiled.structure import (
+    FIRST,
+    STRUCTURE,
+    Layout,
+    Links,
+    Moves,
+    empty,
+    joined_trees,
+    known_fields,
+    sparse_structure,
+)
 from add.compiled.walk import FOLLOWS
 from add.contact.body_family import HeldPairs
 from add.equations.family import Family, Kind, NotCompiled
@@ -37,7 +48,7 @@ MOST_A_CALL = 20_000
 #: Arrays of patterns are kept up to so many integers in all: 200 MB.
 MOST_KEPT = 25_000_000
 
-#: Up to so many rows of X where there are trees: the matrix over them is a full one.
+#: Up to so many rows of X where there are trees the matrices are full ones.
 MOST_ROWS = 600
 
 
@@ -63,7 +74,7 @@ class PackedSystem:
     arrays : the arrays of the arena in one piece, as `packed` gives them
     parts, forms : the same one by one, and dimensions and type of each; empty where none changes from step to step
     signals : of families and moves, in the order of their numbers
-    trees : whether there are any
+    trees : whether there are any, or nodes that follow other bodies
     sparse : whether matrices are
     whole : Pattern or None
         Of a sparse matrix over all coordinates, without what changes from step to step.
@@ -244,17 +255,18 @@ class _Packing:
         for term in (*system.terms, *system.deciding, *system.constraints):
             if isinstance(term, LiftedTerm | LiftedDecidingTerm | LiftedConstraint):
                 self.lift = term.lift
+        over_x = bool(self.trees) or self.lift is not None
         for term in system.terms:
             if not isinstance(term, TreeInertia):
                 inner = term.inner if isinstance(term, LiftedTerm) else term
-                # All terms over rows of X are lifted where there are trees.
-                self.families.append((inner.family(), -1, bool(self.trees) and inner is term))
+                # All terms over rows of X are lifted where there are trees, or nodes are tied.
+                self.families.append((inner.family(), -1, over_x and inner is term))
         for number, choice in enumerate(system.deciding):
             decided = choice.inner if isinstance(choice, LiftedDecidingTerm) else choice
-            own, family = bool(self.trees) and decided is choice, decided.family()
+            own, family = over_x and decided is choice, decided.family()
             if not own and self.families and self.families[-1][1] >= 0 and self.families[-1][2]:
                 raise NotCompiled(f"{type(choice).__name__} behind decisions over coordinates of trees")
-            if self.trees and family.changes:
+            if over_x and family.changes:
                 raise NotCompiled(f"{type(decided).__name__} of links")
             self.families.append((family, number, own))
             if family.sized:
@@ -264,27 +276,29 @@ class _Packing:
             equations = constraint.inner if (lifted := isinstance(constraint, LiftedConstraint)) else constraint
             family = equations.family(own_rows.start + (rows if lifted else n))
             kind = FOLLOWS - equations.follows if isinstance(equations, HeldPairs) else EQUATION
-            self.families.append((family, kind, bool(self.trees) and not lifted))
-        if self.lift is not None and self.lift.carried:
-            raise NotCompiled("nodes tied to links")
-        if self.lift is not None and not self.trees:
+            self.families.append((family, kind, over_x and not lifted))
+        if self.lift is not None and not (self.trees or self.lift.carried):
             raise NotCompiled("a body in coordinates of its own that is no tree")
         n, n_rows = system.n + system.n_multipliers, rows + system.n_multipliers
-        if (sparse := n > MOST_DENSE) and self.trees:
-            raise NotCompiled(f"{n} coordinates with trees, more than {MOST_DENSE}")
-        if self.trees and n_rows > MOST_ROWS:
-            raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")
+        sparse = n > MOST_DENSE or (self.lift is not None and bool(self.lift.carried or n_rows > MOST_ROWS))
         structure: dict[type, tuple[AnyArray, ...]] = {Moves: self._moves()}
         whole: Pattern | None = None
-        if sparse:
+        if sparse and over_x:
+            if self.lift is None:
+                raise NotCompiled(f"{n} coordinates with trees, more than {MOST_DENSE}")
+            parts = sparse_lift(self.lift, self.trees, self.families, system.n, system.n_multipliers)
+            of_x, whole, places, n_values = parts
+            structure |= of_x
+        elif sparse:
             whole = Pattern.build(n, [family.pattern for family, _, _ in self.families])
             places, n_values = [np.asarray(slots, dtype=np.int64) for slots in whole.slots], whole.nnz
-            structure |= sparse_structure(whole, free_of(system), system.n)
         else:
             places = [_in_full(family, n if own else n_rows) for family, _, own in self.families]
             n_values = n**2
+        if whole is not None:
+            structure |= sparse_structure(whole, free_of(system), system.n)
         structure[Layout] = self._layout(n_values)
-        if self.trees:
+        if self.trees and not sparse:
             touched = [place % n_rows for place, (_, _, own) in zip(places, self.families, strict=True) if not own]
             structure |= self._of_trees(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *touched])), n_rows)
         arrays: list[AnyArray] = []
@@ -309,7 +323,7 @@ class _Packing:
             parts=tuple(arrays) if changing or self.sized else (),
             forms=tuple(kinds) if changing or self.sized else (),
             signals=tuple(self.signals),
-            trees=bool(self.trees),
+            trees=over_x,
             sparse=sparse,
             whole=None if whole is None else replace(whole, slots=()),
             changing=changing,
@@ -341,28 +355,14 @@ class _Packing:
         """Return the arrays of `Links` and `Tree`; ``touched`` rows of X are those that force families depend on."""
         same = self.trees[0].start
         starts = np.array([*(term.start - same for term in self.trees), self.system.n - same], dtype=np.int64)
-        elements = _firsts(self.trees)
-        columns = np.cumsum([0, *(term.tree.element.size for term in self.trees)])
         links, rows = np.zeros(0, dtype=np.int64), same + self.system.n_multipliers
         if self.lift is not None:
             embedded = [one for one in self.lift.embeddings if isinstance(one, TreeEmbedding)]
             if len(embedded) != len(self.trees) or len(embedded) != len(self.lift.embeddings):
                 raise NotCompiled("a body in coordinates of its own that is no tree")
             links, rows = elements_of(self.lift, self.trees), n_rows
-        moved = []
-        for term, first, column in zip(self.trees, elements[:-1], columns[:-1], strict=True):
-            tree = term.tree
-            moved.append(
-                tree._replace(
-                    parent=np.where(tree.parent >= 0, tree.parent + first, -1),
-                    first=tree.first + column,
-                    element=tree.element + first,
-                    coordinate=tree.coordinate + term.start - same,
-                )
-            )
-        joined = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
-        tree_arrays = (*joined[:-1], self.trees[0].tree.gravity)
-        return {Links: (np.array([rows, same]), links, touched, starts), Tree: tree_arrays}
+        arrays = joined_trees([(term.tree, int(start)) for term, start in zip(self.trees, starts[:-1], strict=True)])
+        return {Links: (np.array([rows, same]), links, touched, starts), Tree: arrays}
 
 
 def trees_of(system: System) -> list[TreeInertia]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numba import typeof
 
-from add.compiled import linear, tree_equations, walk
+from add.compiled import linear, sparse_trees, tree_equations, walk
 from add.compiled.linear import make, no_linear
 from add.compiled.walk import Choices
 from add.equations.lifted import StepLimit
@@ -105,7 +105,7 @@ NONE = Routines(Blas(*[0] * len(Blas._fields)), 0, 0, 0, 0, 0, 0, 0, 0, 0)
 @cache
 def callees(trees: bool, sparse: bool) -> tuple[Callee, ...]:
     """Return the equations of systems with trees, or without, and the functions of ``sparse`` matrices, with types."""
-    of = tree_equations if trees else walk
+    of = sparse_trees if trees and sparse else tree_equations if trees else walk
     families, at, one = empty_arena(), empty_instant(), np.zeros(0)
     many, counts = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
     choices = Choices(np.zeros((0, 3), dtype=np.int64), counts)

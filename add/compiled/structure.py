@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.signals import Signal
-from add.kernels.arena import Ints, Ints2, Signals, fields_of, unpacker
+from add.kernels.arena import Floats2, Ints, Ints2, Ints3, Signals, fields_of, unpacker
 from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
 from add.kernels.rotation import change_chart_pullback
@@ -57,7 +57,8 @@ class Links(NamedTuple):
 
     Attributes
     ----------
-    sizes : (2,) number of rows of X, and of the first ones that are coordinates; empty without trees
+    sizes : (2,) number of rows of X, and of the first ones that are coordinates; empty without trees. Where matrices
+        are sparse (`Ties`) 0, 0 and the room that an evaluation takes
     element : (n_l,) the element of each link
     touched : (k,) rows of X that force families depend on, those that are coordinates first
     trees : (n_t + 1,) first own coordinate of each tree, and the end
@@ -67,6 +68,33 @@ class Links(NamedTuple):
     element: Ints
     touched: Ints
     trees: Ints
+
+
+class Ties(NamedTuple):
+    """Rows of X where matrices are sparse, of links and of nodes tied to elements; see `add.compiled.sparse_trees`.
+
+    Attributes
+    ----------
+    same : (k, 2) rows of X that are coordinates, and these
+    columns : (n_c,) coordinates of all trees
+    row : (m,) rows of X that are none, six a link and three a tied node
+    element, rest : (n_t,), (n_t, 3) the element that carries each node, and the node's place in its frame [m]
+    pairs : (n_w, 2) row and column of each value over X beside such a row, column by column: numbers in `row`, or
+        -1 - k for the coordinate k of `border`
+    border : (n_b,) coordinates beside which there are such values
+    across : (2, n_b, n_c) places in the matrix of the entries of these rows and of these columns; -1 for none
+    own : (n_c, n_c) place of the values of trees; -1 for none
+    """
+
+    same: Ints2
+    columns: Ints
+    row: Ints
+    element: Ints
+    rest: Floats2
+    pairs: Ints2
+    border: Ints
+    across: Ints3
+    own: Ints2
 
 
 class Sparse(NamedTuple):
@@ -127,14 +155,31 @@ def sparse_structure(whole: Pattern, free: IntArray, n: int) -> dict[type, tuple
     return {Sparse: sparse, Elimination: tuple(fronts)}
 
 
+def joined_trees(trees: Sequence[tuple[Tree, int]]) -> tuple[AnyArray, ...]:
+    """Return the arrays of trees one behind the other; each with its first coordinate among those of all."""
+    moved, element, column = [], 0, 0
+    for tree, coordinate in trees:
+        moved.append(
+            tree._replace(
+                parent=np.where(tree.parent >= 0, tree.parent + element, -1),
+                first=tree.first + column,
+                element=tree.element + element,
+                coordinate=tree.coordinate + coordinate,
+            )
+        )
+        element, column = element + tree.parent.size, column + tree.element.size
+    joined = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
+    return (*joined[:-1], trees[0][0].gravity)
+
+
 #: The same for each class, and asked for with every scene that is built.
 known_fields = cache(fields_of)
 
 #: In this order they stand before the families; the first number of each.
-STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree, Sparse, Elimination)
+STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree, Sparse, Elimination, Ties)
 FIRST = [int(n) for n in np.cumsum([0, *(len(fields_of(kind)) for kind in STRUCTURE)])][:-1]
-_LAYOUT, _MOVES, _LINKS, _TREE, _SPARSE, _ELIMINATION = FIRST
-_layout, _moves, _links, _tree, _sparse, _elimination = (unpacker(kind) for kind in STRUCTURE)
+_LAYOUT, _MOVES, _LINKS, _TREE, _SPARSE, _ELIMINATION, _TIES = FIRST
+_layout, _moves, _links, _tree, _sparse, _elimination, _ties = (unpacker(kind) for kind in STRUCTURE)
 
 
 @njit(**CALLED)
@@ -153,6 +198,12 @@ def links_of(arena):
 def tree_of(arena):
     """Return the `Tree` of an arena: all trees, one behind the other."""
     return _tree(arena, _TREE)
+
+
+@njit(**CALLED)
+def ties_of(arena):
+    """Return the `Ties` of an arena."""
+    return _ties(arena, _TIES)
 
 
 @njit(**CALLED)

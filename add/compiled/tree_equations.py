@@ -18,12 +18,12 @@ from add.kernels.arena import Found, Instant
 from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
 from add.kernels.tree_dynamics import Wrenches, fill_wrenches
-from add.kernels.tree_pullback import fill_parameters, fill_works, scatter
+from add.kernels.tree_pullback import add_placement_work, fill_parameters, fill_works, scatter
 from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
 
 fill_places, fill_rates = tree_map.fill_places, tree_map.fill_rates
-add_curvature, add_placement_work = tree_map.add_curvature, tree_map.add_placement_work
+add_curvature = tree_map.add_curvature
 add_tree_residual, add_tree_jacobian = tree_dynamics.add_residual, tree_dynamics.add_jacobian
 
 #: The families over rows of X, and those over the coordinates of trees: column `add.kernels.arena.OWN`.
@@ -71,8 +71,8 @@ class Pulled(NamedTuple):
 def new_lifted(arrays):
     """Return room for the trees of a system: one array, since compiling calls with many takes long."""
     links, tree = links_of(arrays), tree_of(arrays)
-    if links.sizes.size == 0:
-        return np.zeros(0)
+    if links.sizes.size != 2:  # see `add.compiled.sparse_trees`
+        return np.zeros(links.sizes[2] if links.sizes.size else 0)
     (rows, same), n, c = links.sizes, tree.parent.size, tree.element.size
     return np.zeros(95 * n + 19 * c + 7 * rows + (rows - same) * (layout_of(arrays).size[0] - same) + 3)
 

@@ -6,11 +6,11 @@ from typing import final
 
 import numpy as np
 
-from add.equations.initial import Pose, RigidPose, skews, turn_slope
+from add.equations.initial import Pose, RigidPose
 from add.equations.lift import Embedding
 from add.kernels import tree_map as kernel
-from add.kernels.rotation import left_jacobian, rotation_matrix, skew
-from add.kernels.trees import Tree
+from add.kernels.tree_pullback import point_parameters
+from add.kernels.trees import Motion, Tree, tree_motion
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -25,15 +25,16 @@ class TreeEmbedding(Embedding):
     links : (n_l,) elements
     n : int
         Number of coordinates.
+    placed : elements and columns of the numbers of the placements
     """
 
     tree: Tree
     links: IntArray
     n: int
-    _placed: tuple[IntArray, IntArray] = field(init=False, repr=False)
+    placed: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_placed", np.nonzero(self.tree.placement >= 0))
+        object.__setattr__(self, "placed", np.nonzero(self.tree.placement >= 0))
 
     @property
     def n_coordinates(self) -> int:
@@ -82,14 +83,14 @@ class TreeEmbedding(Embedding):
     @property
     def parameters(self) -> IntArray:
         """Indices of positions and rotation vectors of the placements."""
-        return self.tree.placement[self._placed]
+        return self.tree.placement[self.placed]
 
     def by_parameters(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return dPhi/dtheta and d(P u)/dtheta."""
         shape = (self.n_rows, *self.tree.placement.shape)
         place, rate = np.empty(shape), np.empty(shape)
         kernel.link_parameters(self.tree, theta, self.links, q, u, place, rate)
-        rows, columns = self._placed
+        rows, columns = self.placed
         return place[:, rows, columns], rate[:, rows, columns]
 
     def place_over(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -110,7 +111,7 @@ class TreeEmbedding(Embedding):
         place, rate = np.empty(shape), np.empty(shape)
         q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
         kernel.link_parameters_over(self.tree, theta, self.links, q, u, place, rate)
-        rows, columns = self._placed
+        rows, columns = self.placed
         return place[:, :, rows, columns], rate[:, :, rows, columns]
 
 
@@ -168,18 +169,7 @@ class TreePose(Pose):
 @final
 @dataclass(frozen=True)
 class TiedNodes(Embedding):
-    """Nodes in the frame (x, w) of one element of a tree: x_i = x + R(w) X_i.
-
-    With rho_i = R X_i and omega = J_l(w) w',
-
-        P_i = P_x - [rho_i]x Omega,   Omega = J_l P_w,   V_i = x' + omega x rho_i
-        Q_i = Q_x - [rho_i]x (T P_w + J_l Q_w) - [omega]x [rho_i]x Omega,   T = d(J_l u)/dw at u = w'
-
-    and the forces f_i curve as the frame's wrench (sum f_i, J_l^T m), m = sum rho_i x f_i, does, with
-
-        P_w^T (d(J_l^T m)/dw + J_l^T sum [f_i]x [rho_i]x J_l) P_w
-
-    added. Numbers move the nodes as coordinates do, by what they move of the frame.
+    """Nodes in the frame (x, R) of one element of a tree: x_i = x + R X_i; see `add.kernels.tree_map`.
 
     Attributes
     ----------
@@ -201,49 +191,38 @@ class TiedNodes(Embedding):
         """Three a node."""
         return self.rest.size
 
-    def _arms(self, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return rho (k, 3), -[rho]x (k, 3, 3) and J_l (3, 3)."""
-        arms = self.rest @ rotation_matrix(w).T
-        return arms, -skews(arms), left_jacobian(w)
+    @cached_property
+    def elements(self) -> IntArray:
+        """The element of each node (k,)."""
+        return np.repeat(self.frame.links, len(self.rest))
 
-    def _moved(self, w: FloatArray, by: FloatArray) -> FloatArray:
-        """Return the change (3 k, m) of the places by changes (6, m) of the frame."""
-        _, crosses, turn = self._arms(w)
-        return np.asarray(by[:3] + crosses @ (turn @ by[3:])).reshape(-1, by.shape[1])
+    def _moving(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[Tree, Motion]:
+        """Return the tree and its state of motion."""
+        return self.frame.tree, tree_motion(self.frame.tree, theta, q, v, np.zeros_like(q))
 
-    def _rates_moved(self, w: FloatArray, u: FloatArray, by: FloatArray, rates_by: FloatArray) -> FloatArray:
-        """Return the change (3 k, m) of the velocities by those (6, m) of frame and rate; ``u`` (3,) is w'."""
-        _, crosses, turn = self._arms(w)
-        turned, slope = turn @ by[3:], turn_slope(1.0, w, u)
-        faster = slope @ by[3:] + turn @ rates_by[3:]
-        out = rates_by[:3] + crosses @ faster + skew(turn @ u) @ (crosses @ turned)
-        return np.asarray(out).reshape(-1, by.shape[1])
+    def _placed(self, q: FloatArray, v: FloatArray, theta: FloatArray, rates: bool) -> tuple[FloatArray, ...]:
+        """Return Phi, P, and Q if asked for."""
+        x, shape = np.empty(self.n_rows), (self.n_rows, q.size)
+        p, by_rate = np.empty(shape), np.empty(shape if rates else (0, 0))
+        kernel.fill_points(*self._moving(q, v, theta), self.elements, self.rest, x, p, by_rate)
+        return x, p, by_rate
 
     def place(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Phi and P."""
-        x, p = self.frame.place(q, theta)
-        return (x[:3] + self._arms(x[3:])[0]).ravel(), self._moved(x[3:], p)
-
-    def motion(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return Phi and P v."""
-        x, rate = self.frame.motion(q, v, theta)
-        return (x[:3] + self._arms(x[3:])[0]).ravel(), self._moved(x[3:], rate[:, None])[:, 0]
+        x, p, _ = self._placed(q, np.zeros_like(q), theta, False)
+        return x, p
 
     def rates(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
         """Return Q = d(P v)/dq."""
-        x, p = self.frame.place(q, theta)
-        return self._rates_moved(x[3:], p[3:] @ v, p, self.frame.rates(q, v, theta))
+        return self._placed(q, v, theta, True)[2]
 
     def curvature(self, q: FloatArray, theta: FloatArray, force: FloatArray) -> FloatArray:
         """Return sum_i force_i d2Phi_i/dq2."""
-        x, p = self.frame.place(q, theta)
-        w, f = x[3:], force.reshape(-1, 3)
-        turn, spun = left_jacobian(w), (self.rest @ rotation_matrix(w).T).T @ f
-        moment = np.array([spun[1, 2] - spun[2, 1], spun[2, 0] - spun[0, 2], spun[0, 1] - spun[1, 0]])
-        wrench = np.concatenate([f.sum(axis=0), turn.T @ moment])
-        turned, spun = turn @ p[3:], spun - np.trace(spun) * np.eye(3)
-        by_turn = p[3:].T @ turn_slope(-1.0, w, moment) @ p[3:] + turned.T @ spun @ turned
-        return np.asarray(self.frame.curvature(q, theta, wrench) + by_turn)
+        out = np.zeros((q.size, q.size))
+        kernel.add_point_curvature(
+            *self._moving(q, np.zeros_like(q), theta), self.elements, self.rest, q, 1.0, force, out
+        )
+        return out
 
     @property
     def structure(self) -> BoolArray:
@@ -257,6 +236,8 @@ class TiedNodes(Embedding):
 
     def by_parameters(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return dPhi/dtheta and d(P u)/dtheta."""
-        x, rate = self.frame.motion(q, u, theta)
-        by_place, by_rate = self.frame.by_parameters(q, u, theta)
-        return self._moved(x[3:], by_place), self._rates_moved(x[3:], rate[3:], by_place, by_rate)
+        tree, motion = self._moving(q, u, theta)
+        place, rate = np.empty((2, self.n_rows, *tree.placement.shape))
+        point_parameters(tree, theta, motion, self.elements, self.rest, place, rate)
+        rows, columns = self.frame.placed
+        return place[:, rows, columns], rate[:, rows, columns]

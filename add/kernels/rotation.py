@@ -183,6 +183,36 @@ def fill_jacobian(sign, w, k, J):
     _fill(w, sign * k[0], k[3], J)
 
 
+@njit(cache=True)
+def rotation_vector_of(R, w):
+    """Fill w (3,), |w| <= pi, with R = exp([w]x), by the largest entry of the quaternion (Shepperd's method)."""
+    p = np.empty(4)
+    trace = R[0, 0] + R[1, 1] + R[2, 2]
+    largest, best = 3, trace
+    for i in range(3):
+        if R[i, i] > best:
+            largest, best = i, R[i, i]
+    if largest == 3:
+        p[3] = 1.0 + trace
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            p[i] = R[k, j] - R[j, k]
+    else:
+        i, j, k = largest, (largest + 1) % 3, (largest + 2) % 3
+        p[i] = 1.0 + R[i, i] - R[j, j] - R[k, k]
+        p[j] = R[j, i] + R[i, j]
+        p[k] = R[k, i] + R[i, k]
+        p[3] = R[k, j] - R[j, k]
+    sign = -1.0 if p[3] < 0.0 else 1.0
+    sine = np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+    if sine < 1e-9 * abs(p[3]):
+        f = 2.0 / abs(p[3])
+    else:
+        f = 2.0 * np.arctan2(sine, abs(p[3])) / sine
+    for i in range(3):
+        w[i] = sign * f * p[i]
+
+
 @njit(**CALLED)
 def beyond_pi(q, rotations):
     """Return which (k,) of the rotation vectors, given by their first coordinates, are longer than pi."""

@@ -13,38 +13,8 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.rotation import jacobian_coefficients, turn_derivative
-from add.kernels.trees import BALL, force_cross, motion_cross, own_coordinates, placement_columns, times, tree_motion
-
-
-@njit(cache=True)
-def rotation_vector_of(R, w):
-    """Fill w (3,), |w| <= pi, with R = exp([w]x), by the largest entry of the quaternion (Shepperd's method)."""
-    p = np.empty(4)
-    trace = R[0, 0] + R[1, 1] + R[2, 2]
-    largest, best = 3, trace
-    for i in range(3):
-        if R[i, i] > best:
-            largest, best = i, R[i, i]
-    if largest == 3:
-        p[3] = 1.0 + trace
-        for i in range(3):
-            j, k = (i + 1) % 3, (i + 2) % 3
-            p[i] = R[k, j] - R[j, k]
-    else:
-        i, j, k = largest, (largest + 1) % 3, (largest + 2) % 3
-        p[i] = 1.0 + R[i, i] - R[j, j] - R[k, k]
-        p[j] = R[j, i] + R[i, j]
-        p[k] = R[k, i] + R[i, k]
-        p[3] = R[k, j] - R[j, k]
-    sign = -1.0 if p[3] < 0.0 else 1.0
-    sine = np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-    if sine < 1e-9 * abs(p[3]):
-        f = 2.0 / abs(p[3])
-    else:
-        f = 2.0 * np.arctan2(sine, abs(p[3])) / sine
-    for i in range(3):
-        w[i] = sign * f * p[i]
+from add.kernels.rotation import jacobian_coefficients, rotation_vector_of, turn_derivative
+from add.kernels.trees import BALL, motion_cross, own_coordinates, placement_columns, times, tree_motion
 
 
 @njit(cache=True)
@@ -69,7 +39,7 @@ def fill_inverse_jacobian(w, k, B):
 
 
 @njit(cache=True)
-def _frame(motion, i, w, k, B):
+def fill_frame(motion, i, w, k, B):
     """Fill rotation vector of element ``i``, its coefficients and J_l^-1."""
     rotation_vector_of(motion.R[i], w)
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
@@ -77,7 +47,7 @@ def _frame(motion, i, w, k, B):
 
 
 @njit(cache=True)
-def _point_rate(S, x, out):
+def point_rate(S, x, out):
     """Fill ``out`` (3,) with the velocity of the point x by a twist."""
     out[0] = S[3] + S[1] * x[2] - S[2] * x[1]
     out[1] = S[4] + S[2] * x[0] - S[0] * x[2]
@@ -104,7 +74,7 @@ def fill_places(tree, motion, links, X, P):
     P[:] = 0.0
     for number in range(links.size):
         i, row = links[number], 6 * number
-        _frame(motion, i, w, k, B)
+        fill_frame(motion, i, w, k, B)
         for a in range(3):
             X[row + a] = motion.origin[i, a] + motion.x[i, a]
             X[row + 3 + a] = w[a]
@@ -112,7 +82,7 @@ def fill_places(tree, motion, links, X, P):
         while e >= 0:
             for c in _columns_of(tree, e):
                 S, at, f = motion.S[c], tree.coordinate[c], tree.factor[c]
-                _point_rate(S, motion.x[i], rate)
+                point_rate(S, motion.x[i], rate)
                 for a in range(3):
                     P[row + a, at] += f * rate[a]
                     P[row + 3 + a, at] += f * (B[a, 0] * S[0] + B[a, 1] * S[1] + B[a, 2] * S[2])
@@ -126,9 +96,9 @@ def move_links(tree, theta, links, q, v, X, V):
     motion = tree_motion(tree, theta, q, v, np.zeros(q.size))
     for number in range(links.size):
         i, row = links[number], 6 * number
-        _frame(motion, i, w, k, B)
+        fill_frame(motion, i, w, k, B)
         twist = motion.V[i]
-        _point_rate(twist, motion.x[i], V[row : row + 3])
+        point_rate(twist, motion.x[i], V[row : row + 3])
         for a in range(3):
             X[row + a] = motion.origin[i, a] + motion.x[i, a]
             X[row + 3 + a] = w[a]
@@ -136,16 +106,26 @@ def move_links(tree, theta, links, q, v, X, V):
 
 
 @njit(cache=True)
-def _change_of_rates(x, B, V, S, S1, D, scratch, out):
-    """Fill ``out`` (6,) with the change of (x_dot, w_dot) of a frame of twist V by a column S of rate S1."""
-    change, moved, turned = scratch[:6], scratch[6:9], scratch[9:12]
+def _change_of_rate(x, V, S, S1, change, moved, out):
+    """Fill ``out`` (3,) with the change of the velocity of a point x that moves with V by a column S of rate S1.
+
+    ``change`` (6,) takes that of V, ``moved`` (3,) that of x.
+    """
     put(S1, change)
     motion_cross(S, V, 1.0, change)
-    _point_rate(S, x, moved)
-    _point_rate(change, x, out[:3])
+    point_rate(S, x, moved)
+    point_rate(change, x, out)
     for a in range(3):
         b, c = (a + 1) % 3, (a + 2) % 3
         out[a] += V[b] * moved[c] - V[c] * moved[b]
+
+
+@njit(cache=True)
+def _change_of_rates(x, B, V, S, S1, D, scratch, out):
+    """Fill ``out`` (6,) with the change of (x_dot, w_dot) of a frame of twist V by a column S of rate S1."""
+    change, turned = scratch[:6], scratch[9:12]
+    _change_of_rate(x, V, S, S1, change, scratch[6:9], out[:3])
+    for a in range(3):
         turned[a] = B[a, 0] * S[0] + B[a, 1] * S[1] + B[a, 2] * S[2]
     for a in range(3):
         change[a] -= D[a, 0] * turned[0] + D[a, 1] * turned[1] + D[a, 2] * turned[2]
@@ -154,7 +134,7 @@ def _change_of_rates(x, B, V, S, S1, D, scratch, out):
 
 
 @njit(cache=True)
-def _rate_of(motion, i, k, B, w, w_dot, D):
+def fill_frame_rate(motion, i, k, B, w, w_dot, D):
     """Fill w_dot of element ``i`` and D = d(J_l w_dot)/dw."""
     V = motion.V[i]
     for a in range(3):
@@ -178,8 +158,8 @@ def fill_rates(tree, motion, links, Q):
         i = links[number]
         if i < 0:
             continue
-        _frame(motion, i, w, k, B)
-        _rate_of(motion, i, k, B, w, w_dot, D)
+        fill_frame(motion, i, w, k, B)
+        fill_frame_rate(motion, i, k, B, w, w_dot, D)
         e = i
         while e >= 0:
             for c in _columns_of(tree, e):
@@ -205,74 +185,16 @@ def link_parameters(tree, theta, links, q, u, dX, dU):
                 above = tree.parent[above]
             if above != e:
                 continue
-            _frame(motion, i, w, k, B)
-            _rate_of(motion, i, k, B, w, w_dot, D)
+            fill_frame(motion, i, w, k, B)
+            fill_frame_rate(motion, i, k, B, w, w_dot, D)
             for b in range(6):
-                _point_rate(T[b], motion.x[i], rate)
+                point_rate(T[b], motion.x[i], rate)
                 _change_of_rates(motion.x[i], B, motion.V[i], T[b], T1[b], D, scratch, change)
                 for a in range(3):
                     dX[row + a, e, b] = rate[a]
                     dX[row + 3 + a, e, b] = B[a, 0] * T[b, 0] + B[a, 1] * T[b, 1] + B[a, 2] * T[b, 2]
                 for a in range(6):
                     dU[row + a, e, b] = change[a]
-
-
-@njit(cache=True)
-def add_placement_work(tree, theta, motion, links, x_bar, u_bar, own):
-    """Add x_bar^T dX/dp + u_bar^T d(P u)/dp by the placements p to ``own`` (N, 6), at a motion of velocities u.
-
-    Both are linear in the columns T and T' of a placement, the same for all that follows. T' meets the link's wrench W
-    of u_bar; T meets V x* W, the share of the point's and the spin's own change, and the wrench of x_bar.
-    """
-    size = tree.parent.size
-    by_column, by_rate = np.zeros((size, 6)), np.zeros((size, 6))
-    w, k, B, w_dot, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3))
-    torque, spin = np.empty(3), np.empty(3)
-    for number in range(links.size):
-        i = links[number]
-        x_part, u_part = x_bar[6 * number : 6 * number + 6], u_bar[6 * number : 6 * number + 6]
-        if not (x_part.any() or u_part.any()):
-            continue
-        _frame(motion, i, w, k, B)
-        _rate_of(motion, i, k, B, w, w_dot, D)
-        _add_wrench(motion.x[i], B, x_part, by_column[i])
-        _add_wrench(motion.x[i], B, u_part, by_rate[i])
-        force_cross(motion.V[i], by_rate[i], 1.0, by_column[i])
-        V, x = motion.V[i], motion.x[i]
-        for a in range(3):
-            torque[a] = B[0, a] * u_part[3] + B[1, a] * u_part[4] + B[2, a] * u_part[5]
-        for a in range(3):
-            spin[a] = D[0, a] * torque[0] + D[1, a] * torque[1] + D[2, a] * torque[2]
-            b, c = (a + 1) % 3, (a + 2) % 3
-            torque_a = u_part[b] * V[c] - u_part[c] * V[b]  # u_bar x omega
-            by_column[i, 3 + a] += torque_a
-            w_dot[a] = torque_a
-        for a in range(3):
-            b, c = (a + 1) % 3, (a + 2) % 3
-            by_column[i, a] += x[b] * w_dot[c] - x[c] * w_dot[b]
-            by_column[i, a] -= B[0, a] * spin[0] + B[1, a] * spin[1] + B[2, a] * spin[2]
-    for i in range(size - 1, 0, -1):
-        if tree.parent[i] >= 0:
-            for a in range(6):
-                by_column[tree.parent[i], a] += by_column[i, a]
-                by_rate[tree.parent[i], a] += by_rate[i, a]
-    T, T1, T2 = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
-    for i in range(size):
-        if (tree.placement[i] < 0).all() or not (by_column[i].any() or by_rate[i].any()):
-            continue
-        placement_columns(tree, theta, i, motion, T, T1, T2)
-        for b in range(6):
-            for a in range(6):
-                own[i, b] += by_column[i, a] * T[b, a] + by_rate[i, a] * T1[b, a]
-
-
-@njit(cache=True)
-def _add_wrench(x, B, part, out):
-    """Add the wrench about the origin of a force at x and a cotangent of the rotation vector to ``out`` (6,)."""
-    for a in range(3):
-        b, c = (a + 1) % 3, (a + 2) % 3
-        out[a] += B[0, a] * part[3] + B[1, a] * part[4] + B[2, a] * part[5] + x[b] * part[c] - x[c] * part[b]
-        out[3 + a] += part[a]
 
 
 @njit(cache=True)
@@ -290,31 +212,55 @@ def link_curvature(tree, theta, links, q, force, H):
 @njit(cache=True)
 def add_curvature(tree, motion, links, q, weight, force, H):
     """Add ``weight`` times the curvature at a state of motion to H; see `link_curvature`."""
-    size = tree.parent.size
-    # moment, force; x f^T row by row; N row by row
-    sums = np.zeros((size, 24))
+    sums = np.zeros((tree.parent.size, 24))
+    _add_link_sums(motion, links, force, sums)
+    _bend_trees(tree, motion, q, weight, sums, H)
+
+
+@njit(cache=True)
+def _add_link_sums(motion, links, force, sums):
+    """Add wrenches, x f^T and N, row by row, of forces on links to ``sums`` (N, 24)."""
     w, k, B, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty((3, 3))
     row, torque = np.empty(3), np.empty(3)
     for number in range(links.size):
         i, f, g = links[number], force[6 * number : 6 * number + 3], force[6 * number + 3 : 6 * number + 6]
         if not (f.any() or g.any()):
             continue
-        _frame(motion, i, w, k, B)
-        x = motion.x[i]
+        fill_frame(motion, i, w, k, B)
         for a in range(3):
             torque[a] = B[0, a] * g[0] + B[1, a] * g[1] + B[2, a] * g[2]
-        for a in range(3):
-            b, c = (a + 1) % 3, (a + 2) % 3
-            sums[i, a] += torque[a] + x[b] * f[c] - x[c] * f[b]
-            sums[i, 3 + a] += f[a]
-            for d in range(3):
-                sums[i, 6 + 3 * a + d] += x[a] * f[d]
+            sums[i, a] += torque[a]
+        _add_point_sum(motion.x[i], f, sums[i])
         for b in range(3):
             turn_derivative(1.0, w, B[:, b].copy(), k, D)
             for a in range(3):
                 row[a] = torque[0] * D[0, a] + torque[1] * D[1, a] + torque[2] * D[2, a]
             for a in range(3):
                 sums[i, 15 + 3 * a + b] -= row[0] * B[0, a] + row[1] * B[1, a] + row[2] * B[2, a]
+
+
+@njit(cache=True)
+def add_force(x, f, out):
+    """Add the wrench about the origin of a force at x to ``out`` (6,)."""
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        out[a] += x[b] * f[c] - x[c] * f[b]
+        out[3 + a] += f[a]
+
+
+@njit(cache=True)
+def _add_point_sum(x, f, out):
+    """Add the wrench and x f^T of a force at a point to ``out`` (24,)."""
+    add_force(x, f, out)
+    for a in range(3):
+        for d in range(3):
+            out[6 + 3 * a + d] += x[a] * f[d]
+
+
+@njit(cache=True)
+def _bend_trees(tree, motion, q, weight, sums, H):
+    """Add ``weight`` times the curvature under the sums of forces on each element, which become those of subtrees."""
+    size = tree.parent.size
     for i in range(size - 1, 0, -1):
         if tree.parent[i] >= 0:
             for a in range(24):
@@ -372,6 +318,48 @@ def _ball_change(tree, i, motion, q, l, c, out):
         b, d = (a + 1) % 3, (a + 2) % 3
         out[a] = omega[a]
         out[3 + a] = x[b] * omega[d] - x[d] * omega[b]
+
+
+@njit(cache=True)
+def fill_point(motion, i, rest, y):
+    """Fill y (3,) with the place of a point in the frame of element ``i``, from the origin."""
+    times(motion.R[i], rest, y)
+    for a in range(3):
+        y[a] += motion.x[i, a]
+
+
+@njit(cache=True)
+def fill_points(tree, motion, elements, rest, X, P, Q):
+    """Fill X (3 k,), P and, unless it is empty, Q (3 k, n) of points ``rest`` (k, 3) in the frames of elements (k,)."""
+    y, change, moved, rate = np.empty(3), np.empty(6), np.empty(3), np.empty(3)
+    P[:], Q[:] = 0.0, 0.0
+    for number in range(elements.size):
+        i, row = elements[number], 3 * number
+        V = motion.V[i]
+        fill_point(motion, i, rest[number], y)
+        for a in range(3):
+            X[row + a] = motion.origin[i, a] + y[a]
+        while i >= 0:
+            for c in _columns_of(tree, i):
+                at, f = tree.coordinate[c], tree.factor[c]
+                point_rate(motion.S[c], y, rate)
+                for a in range(3):
+                    P[row + a, at] += f * rate[a]
+                if Q.size:
+                    _change_of_rate(y, V, motion.S[c], motion.S1[c], change, moved, rate)
+                    for a in range(3):
+                        Q[row + a, at] += f * rate[a]
+            i = tree.parent[i]
+
+
+@njit(cache=True)
+def add_point_curvature(tree, motion, elements, rest, q, weight, force, H):
+    """Add ``weight`` sum force d2X/dq2 of points to H (n, n); ``force`` (3 k,)."""
+    sums, y = np.zeros((tree.parent.size, 24)), np.empty(3)
+    for number in range(elements.size):
+        fill_point(motion, elements[number], rest[number], y)
+        _add_point_sum(y, force[3 * number : 3 * number + 3], sums[elements[number]])
+    _bend_trees(tree, motion, q, weight, sums, H)
 
 
 @njit(cache=True)

@@ -11,7 +11,8 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn
 from add.kernels.tree_dynamics import apply_inertia, composite, dot, tree_state
-from add.kernels.trees import force_cross, motion_cross, parent_twists
+from add.kernels.tree_map import add_force, fill_frame, fill_frame_rate, fill_point
+from add.kernels.trees import force_cross, motion_cross, parent_twists, placement_columns
 
 
 @njit(cache=True, forceinline=True)
@@ -197,3 +198,101 @@ def scatter(tree, bars, out):
             out[tree.armature[c]] += armature[c]
     for b in range(3):
         out[tree.gravity[b]] += gravity[b]
+
+
+@njit(cache=True)
+def add_placement_work(tree, theta, motion, links, x_bar, u_bar, own):
+    """Add x_bar^T dX/dp + u_bar^T d(P u)/dp by the placements p to ``own`` (N, 6), at a motion of velocities u.
+
+    Both are linear in the columns T and T' of a placement, the same for all that follows. T' meets the link's wrench W
+    of u_bar; T meets V x* W, the share of the point's and the spin's own change, and the wrench of x_bar.
+    """
+    by_column, by_rate = np.zeros((tree.parent.size, 6)), np.zeros((tree.parent.size, 6))
+    w, k, B, w_dot, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3))
+    torque, spin = np.empty(3), np.empty(3)
+    for number in range(links.size):
+        i = links[number]
+        x_part, u_part = x_bar[6 * number : 6 * number + 6], u_bar[6 * number : 6 * number + 6]
+        if not (x_part.any() or u_part.any()):
+            continue
+        fill_frame(motion, i, w, k, B)
+        fill_frame_rate(motion, i, k, B, w, w_dot, D)
+        _add_wrench(motion.x[i], B, x_part, by_column[i])
+        _add_wrench(motion.x[i], B, u_part, by_rate[i])
+        force_cross(motion.V[i], by_rate[i], 1.0, by_column[i])
+        V, x = motion.V[i], motion.x[i]
+        for a in range(3):
+            torque[a] = B[0, a] * u_part[3] + B[1, a] * u_part[4] + B[2, a] * u_part[5]
+        for a in range(3):
+            spin[a] = D[0, a] * torque[0] + D[1, a] * torque[1] + D[2, a] * torque[2]
+            b, c = (a + 1) % 3, (a + 2) % 3
+            torque_a = u_part[b] * V[c] - u_part[c] * V[b]  # u_bar x omega
+            by_column[i, 3 + a] += torque_a
+            w_dot[a] = torque_a
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            by_column[i, a] += x[b] * w_dot[c] - x[c] * w_dot[b]
+            by_column[i, a] -= B[0, a] * spin[0] + B[1, a] * spin[1] + B[2, a] * spin[2]
+    _add_placements(tree, theta, motion, by_column, by_rate, own)
+
+
+@njit(cache=True)
+def add_point_work(tree, theta, motion, elements, rest, x_bar, u_bar, own):
+    """Add what `add_placement_work` does of points ``rest`` (k, 3) in the frames of elements (k,)."""
+    by_column, by_rate = np.zeros((tree.parent.size, 6)), np.zeros((tree.parent.size, 6))
+    y, across, wrench = np.empty(3), np.empty(3), np.empty(6)
+    for number in range(elements.size):
+        i, u = elements[number], u_bar[3 * number : 3 * number + 3]
+        V = motion.V[i]
+        fill_point(motion, i, rest[number], y)
+        add_force(y, x_bar[3 * number : 3 * number + 3], by_column[i])
+        wrench[:] = 0.0
+        add_force(y, u, wrench)
+        force_cross(V, wrench, 1.0, by_column[i])
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            across[a] = u[b] * V[c] - u[c] * V[b]  # u_bar x omega
+        add_force(y, across, by_column[i])
+        for a in range(6):
+            by_rate[i, a] += wrench[a]
+    _add_placements(tree, theta, motion, by_column, by_rate, own)
+
+
+@njit(cache=True)
+def point_parameters(tree, theta, motion, elements, rest, dX, dU):
+    """Fill the derivatives of places and of P u of points by the numbers of the placements, (3 k, N, 6) each."""
+    unit, none = np.zeros(3), np.zeros(3)
+    dX[:], dU[:] = 0.0, 0.0
+    for row in range(3 * elements.size):
+        one = slice(row // 3, row // 3 + 1)
+        unit[row % 3] = 1.0
+        add_point_work(tree, theta, motion, elements[one], rest[one], unit, none, dX[row])
+        add_point_work(tree, theta, motion, elements[one], rest[one], none, unit, dU[row])
+        unit[row % 3] = 0.0
+
+
+@njit(cache=True)
+def _add_placements(tree, theta, motion, by_column, by_rate, own):
+    """Add the work on the placements' columns T and T' to ``own`` (N, 6), from that of each element's own wrenches."""
+    size = tree.parent.size
+    for i in range(size - 1, 0, -1):
+        if tree.parent[i] >= 0:
+            for a in range(6):
+                by_column[tree.parent[i], a] += by_column[i, a]
+                by_rate[tree.parent[i], a] += by_rate[i, a]
+    T, T1, T2 = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
+    for i in range(size):
+        if (tree.placement[i] < 0).all() or not (by_column[i].any() or by_rate[i].any()):
+            continue
+        placement_columns(tree, theta, i, motion, T, T1, T2)
+        for b in range(6):
+            for a in range(6):
+                own[i, b] += by_column[i, a] * T[b, a] + by_rate[i, a] * T1[b, a]
+
+
+@njit(cache=True)
+def _add_wrench(x, B, part, out):
+    """Add the wrench about the origin of a force at x and a cotangent of the rotation vector to ``out`` (6,)."""
+    add_force(x, part, out)
+    for a in range(3):
+        out[a] += B[0, a] * part[3] + B[1, a] * part[4] + B[2, a] * part[5]

@@ -7,7 +7,6 @@ from add.scene.spec import (
     actuation as _actuation,
     articulated as _articulated,
     bodies as _bodies,
-    cloth_laws as _cloth_laws,
     common as _common,
     contact as _contact,
     couplings as _couplings,
@@ -43,14 +42,14 @@ SphereMesh = _bodies.SphereMeshSpec
 FilledSurface = _bodies.SurfaceMeshSpec
 TorusMesh = _bodies.TorusMeshSpec
 
-BaraffWitkinMembrane = _cloth_laws.BaraffWitkinMembraneSpec
-ClothMaterial = _cloth_laws.ClothMaterialSpec
-FormulaMembrane = _cloth_laws.FormulaMembraneSpec
-HingeBending = _cloth_laws.HingeBendingSpec
-IsotropicMembrane = _cloth_laws.IsotropicMembraneSpec
-OrthotropicMembrane = _cloth_laws.OrthotropicMembraneSpec
-PlateBending = _cloth_laws.PlateBendingSpec
-TableMembrane = _cloth_laws.TableMembraneSpec
+BaraffWitkinMembrane = _materials.BaraffWitkinMembraneSpec
+ClothMaterial = _materials.ClothMaterialSpec
+FormulaMembrane = _materials.FormulaMembraneSpec
+HingeBending = _materials.HingeBendingSpec
+IsotropicMembrane = _materials.IsotropicMembraneSpec
+OrthotropicMembrane = _materials.OrthotropicMembraneSpec
+PlateBending = _materials.PlateBendingSpec
+TableMembrane = _materials.TableMembraneSpec
 
 CloudBox = _markers.CloudBoxSpec
 CloudColour = _markers.CloudColourSpec

@@ -20,6 +20,7 @@ from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
 from add.simulation.bdf import sound, state_after, stepwise
+from add.simulation.composed import Remembering
 from add.simulation.kept_states import Records
 from add.simulation.start import Start, given_state, refuse_jumps
 from add.simulation.step_jacobians import Dynamics, Step, StepDerivatives, block_directions
@@ -307,7 +308,7 @@ class Simulation(Summarised):
         """The arrays of compiled steps, or why there are none."""
         if self.solver is not factorization_for:
             return "another solver of linear systems is asked for"
-        if not (isinstance(self.stepper, BlockStepper) or self.stepper.needs_compiled):
+        if not (isinstance(self.stepper, BlockStepper | Remembering) or self.stepper.needs_compiled):
             return f"steps of {type(self.stepper).__name__}"
         return packed_or_reason(self.system, self.stepper.needs_compiled)
 

@@ -1,20 +1,20 @@
 """Constraints that multipliers hold: points on links and rigid bodies, loops of trees and joints that move together."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from add.equations.family import Family, Kind, bordered
 from add.equations.family_term import FamilyConstraint
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Constraint, Entries
 from add.equations.tree_embedding import TiedNodes
 from add.kernels.arena import FAMILY, FIELD, Floats2, Floats3, Ints, Ints2, add_entry, unpacker
+from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import njit
 from add.kernels.joint_laws import loop_curvature, loop_rows
-from add.linalg.pattern import add_product
+from add.kernels.tree_map import add_point_curvature, fill_points
+from add.kernels.tree_pullback import add_point_work
+from add.kernels.trees import Tree, tree_motion
 from add.typing import FloatArray, IntArray
 
 
@@ -266,13 +266,102 @@ class JointCouplings(FamilyConstraint):
         return Family(COUPLINGS, arrays, pattern)
 
 
+class _Tied(NamedTuple):
+    nodes: Ints
+    element: Ints
+    rest: Floats2
+    moved: Ints
+    first: Ints
+    tree: Tree
+
+
+_tied = unpacker(_Tied)
+
+
+@njit(**FAMILY)
+def _tied_state(own, at, rates):
+    """Return the coordinates of the carrier, its motion at velocities ``rates``, and the multipliers."""
+    first, n, m = own.first[0], own.first[1], own.rest.size
+    q, mu = borrowed(at.q, first, (n,)), borrowed(at.q, own.first[2], (m,))
+    return q, tree_motion(own.tree, at.theta, q, rates, np.zeros(n)), mu
+
+
+@njit(**FAMILY)
+def _tied_places(own, motion):
+    """Return the places of the nodes in their frame, and their derivatives by the carrier's coordinates."""
+    x, p, none = np.empty(own.rest.size), np.empty((own.rest.size, own.first[1])), np.empty((0, 0))
+    fill_points(own.tree, motion, own.element, own.rest, x, p, none)
+    return x, p
+
+
+@njit(**FAMILY)
+def _tied_forces(arena, k, at, replay, rows, out):
+    own = _tied(arena, arena.families[k, FIELD])
+    _, motion, mu = _tied_state(own, at, np.zeros(own.first[1]))
+    x, p = _tied_places(own, motion)
+    for i in range(x.size):
+        node = own.nodes[i // 3] + i % 3
+        out[own.first[2] + i] += at.q[node] - x[i]
+        out[node] += mu[i]
+        for j in own.moved:
+            out[own.first[0] + j] -= p[i, j] * mu[i]
+    return rows
+
+
+@njit(**FAMILY)
+def _tied_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _tied(arena, arena.families[k, FIELD])
+    q, motion, mu = _tied_state(own, at, np.zeros(own.first[1]))
+    (x, p), n, moved = _tied_places(own, motion), own.first[1], own.moved.size
+    both, bent = x.size * (1 + moved), np.zeros((n, n))
+    for i in range(x.size):
+        for side in range(2):
+            data[slots[side * both + i]] += weight_q
+            for j in range(moved):
+                data[slots[side * both + x.size + i * moved + j]] -= weight_q * p[i, own.moved[j]]
+    add_point_curvature(own.tree, motion, own.element, own.rest, q, 1.0, mu, bent)
+    for i in range(moved):
+        for j in range(moved):
+            data[slots[2 * both + i * moved + j]] -= weight_q * bent[own.moved[i], own.moved[j]]
+
+
+@njit(**FAMILY)
+def _tied_parameters(arena, k, at, rows, forward, along, out):
+    own = _tied(arena, arena.families[k, FIELD])
+    first, n, m = own.first[0], own.first[1], own.rest.size
+    # mu^T d(P lam)/dtheta and lam^T dPhi/dtheta are linear in lam: forward, those of units.
+    for unit in range(n + m if forward else 1):
+        lam, c_bar = np.zeros(n), np.zeros(m)
+        if forward and unit < n:
+            lam[unit] = 1.0
+        elif forward:
+            c_bar[unit - n] = 1.0
+        else:
+            put(along[first : first + n], lam)
+            put(along[own.first[2] : own.first[2] + m], c_bar)
+        _, motion, mu = _tied_state(own, at, lam)
+        works = np.zeros((own.tree.parent.size, 6))
+        add_point_work(own.tree, at.theta, motion, own.element, own.rest, c_bar, mu, works)
+        row = first + unit if unit < n else own.first[2] + unit - n
+        for i in range(works.shape[0]):
+            for b in range(6):
+                number = own.tree.placement[i, b]
+                if number >= 0 and forward:
+                    out[row] -= works[i, b] * along[number]
+                elif number >= 0:
+                    out[number] -= works[i, b]
+
+
+TIED = Kind("tied_points", _Tied, _tied_forces, _tied_parameters, _tied_jacobian, rates=True)
+
+
 @final
 @dataclass(frozen=True)
-class TiedPoints(Constraint):
+class TiedPoints(FamilyConstraint):
     """c = x - Phi(y) = 0, places of nodes and those in the frame of a carrier; mu is the force of each on it [N].
 
     With P = dPhi/dy, forces are mu on the nodes and -P^T mu on the coordinates y of the carrier; their derivative has
-    -sum_i mu_i d2Phi_i/dy2 (see `add.equations.tree_embedding`).
+    -sum_i mu_i d2Phi_i/dy2 (see `add.kernels.tree_map`).
 
     Attributes
     ----------
@@ -295,55 +384,15 @@ class TiedPoints(Constraint):
         """Three a node."""
         return 3 * self.nodes.size
 
-    @cached_property
-    def _dofs(self) -> IntArray:
-        """Coordinates (3 k,) of the nodes."""
-        return np.asarray((self.nodes[:, None] + np.arange(3)).ravel())
-
-    @cached_property
-    def _moved(self) -> IntArray:
-        """Coordinates of y (m,) that the frame moves with."""
-        return np.flatnonzero(self.frame.structure[0])
-
-    def _own(self, vector: FloatArray) -> FloatArray:
-        """Return the entries of y."""
-        return vector[self.first : self.first + self.frame.n_coordinates]
-
     def points(self, q: FloatArray) -> FloatArray:
         """Return the places (k, 3) of the nodes."""
-        return q[self._dofs].reshape(-1, 3)
+        return q[self.nodes[:, None] + np.arange(3)]
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the places of G, one entry a row by the nodes, then blocks by y; of G^T; of the derivative by y."""
-        y, rows = self.first + self._moved, first + np.arange(self.n_rows)
-        return bordered(np.append(rows, np.repeat(rows, y.size)), np.append(self._dofs, np.tile(y, rows.size)), y[None])
-
-    def _evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return x - Phi and the entries of G."""
-        places, by = self.frame.place(self._own(kin.q), theta)
-        return kin.q[self._dofs] - places, np.append(np.ones(self.n_rows), -by[:, self._moved])
-
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu and c."""
-        (c, g), (row, dof) = self._evaluated(kin, theta), self.pattern(0)
-        rows += c
-        add_product(dof[: g.size], row[: g.size], g, mu, out)
-
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add G in both places and the derivative of G^T mu, by y."""
-        g, bent = self._evaluated(kin, theta)[1], np.zeros(self._moved.size**2)
-        if weights.q:
-            moved = np.ix_(self._moved, self._moved)
-            bent = -weights.q * self.frame.curvature(self._own(kin.q), theta, mu)[moved].ravel()
-        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, bent]))
-
-    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
-        """See `Constraint.by_numbers`."""
-        y, of_frame = self._own(kin.q), self.frame.by_parameters
-        turned = [-mu @ of_frame(y, unit, theta)[1] for unit in np.eye(y.size)]
-        values = np.concatenate([*(row[None] for row in turned), -of_frame(y, np.zeros(y.size), theta)[0]])
-        place = np.append(self.first + np.arange(y.size), kin.q.size + np.arange(self.n_rows))
-        parts = np.broadcast_arrays(place[:, None], self.frame.parameters, values)
-        return Entries(*(part.ravel() for part in parts))
+    def family(self, first: int) -> Family:
+        """Return G, one entry a row by the nodes, then blocks by y; G^T; the derivative by y."""
+        frame, rows, moved = self.frame, first + np.arange(self.n_rows), np.flatnonzero(self.frame.structure[0])
+        y, dofs = self.first + moved, (self.nodes[:, None] + np.arange(3)).ravel()
+        numbers = np.array([self.first, frame.n_coordinates, first])
+        arrays = self.nodes, frame.elements, frame.rest, moved, numbers, *frame.frame.tree
+        pattern = bordered(np.append(rows, np.repeat(rows, y.size)), np.append(dofs, np.tile(y, rows.size)), y[None])
+        return Family(TIED, arrays, pattern)

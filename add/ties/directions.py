@@ -10,8 +10,8 @@ from typing import final
 
 import numpy as np
 
-from add.kernels.rotation import left_jacobian, rotation_matrix, skew
-from add.kernels.tree_map import link_parameters, place_links, rotation_vector_of
+from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector_of, skew
+from add.kernels.tree_map import link_parameters, place_links
 from add.kernels.trees import Tree
 from add.ties.rules import Rule
 from add.typing import FloatArray, IntArray

@@ -49,8 +49,6 @@ ROTATED = 1e-3
 LOCKING = 1e5
 #: Share by which lengths at the starts of two experiments may differ: rounding.
 SAME_LENGTH = 1e-6
-#: Joints one behind the other from which on tissue is faster on free bodies (docs/soft-robots.md#bones).
-MANY_JOINTS = 8
 
 
 def warn(experiments: dict[str, BuiltScene]) -> list[str]:
@@ -84,7 +82,7 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
-        _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, *unread.DOUBTS,
+        _soft, _rotated, _locking, _markers, _centres, _stops, *unread.DOUBTS,
         doubts_of_recording, doubts_of_clouds, robot_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
@@ -190,21 +188,6 @@ def _near_at_rest(built: BuiltScene) -> Iterator[str]:
                 f"them together stops every step; below {least / term.surface.rest_factor:.2g} m they meet, or take a "
                 "mesh of more even triangles"
             )
-
-
-def _long_chains(built: BuiltScene) -> Iterator[str]:
-    """Trees with tissue on more joints one behind the other than they are fast with."""
-    for body in built.model.bodies:
-        if isinstance(body, TreeBody) and body.grafts:
-            behind: dict[int, int] = {}
-            for k, joint in enumerate(body.joints):
-                behind[k] = behind.get(joint.parent, 0) + (joint.n > 0)
-            most = max(behind[graft.joint] for graft in body.grafts)
-            if most > MANY_JOINTS:
-                yield (
-                    f"bodies.{body.name}: tissue is tied behind {most} joints one behind the other; beyond about "
-                    f"{MANY_JOINTS} steps are faster with rigid bodies, hinges between them, and `by` 'multipliers'"
-                )
 
 
 def _creep(built: BuiltScene) -> Iterator[str]:

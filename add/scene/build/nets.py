@@ -16,7 +16,7 @@ from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.spec import nets
 from add.scene.spec.bodies import FileMeshSpec, SoftBodySpec
-from add.scene.spec.cloth_laws import IsotropicMembraneSpec
+from add.scene.spec.materials import IsotropicMembraneSpec
 from add.typing import FloatArray, IntArray
 
 _DIAGONALS = {"alternating": ALTERNATING, "one": ONE, "irregular": IRREGULAR}

@@ -12,9 +12,9 @@ from add.materials.strains import (
 from add.scene.spec import kinds
 from add.scene.spec.actuation import ChamberSpec
 from add.scene.spec.bodies import FileMeshSpec, LoadSpec, PinSpec
-from add.scene.spec.cloth_laws import ClothMaterialSpec, IsotropicMembraneSpec
 from add.scene.spec.common import Facts, Role, Spec
 from add.scene.spec.kinds import problem
+from add.scene.spec.materials import ClothMaterialSpec, IsotropicMembraneSpec
 from add.scene.spec.rigid import _MovingSpec
 
 

@@ -7,7 +7,7 @@ from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.points import Along
 from add.kernels.rotation import rotation_matrix
-from add.kernels.tree_map import add_placement_work
+from add.kernels.tree_pullback import add_placement_work
 from add.kernels.trees import tree_motion
 from add.scene import scene_from_dict
 from add.terms import BallLaws, JointLimits, JointResistance, JointSprings, OnLengths, TreeInertia

@@ -11,9 +11,7 @@ from support.tiers import long_case
 from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
-from add.scene.build.doubts import doubts
 from add.terms import Inertia, TreeInertia
-from scripts.tissue_chains import scene as chain
 
 #: Two whole sections of the arm on each bone: nodes of the surface, and elements that do not deform.
 SECTIONS = (
@@ -202,15 +200,6 @@ def test_tissue_on_a_body_that_starts_on_a_hinge_is_refused() -> None:
         scene_from_dict(scene).build()
     scene["couplings"]["elbow"]["start"] = {"angle": 0.0}
     scene_from_dict(scene).build()
-
-
-def test_long_chains_are_doubted() -> None:
-    """Nine joints one behind the other are doubted, eight are not, nor as many free bodies."""
-    for bones, links, doubted in ((9, "tree", True), (8, "tree", False), (9, "free", False)):
-        scene = chain(bones, links, "condensation")
-        scene["bodies"]["tissue"]["mesh"]["divisions"] = [4 * bones, 2, 2]
-        found = doubts(scene_from_dict(scene).build())
-        assert any("tied behind 9 joints" in text for text in found) == doubted
 
 
 def test_contact_without_penalties_is_refused() -> None:
