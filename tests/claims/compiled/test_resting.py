@@ -113,6 +113,17 @@ def test_joints_that_slide_beside_what_is_held() -> None:
     assert abs(mine - theirs) <= 0.1 * theirs
 
 
+def test_only_what_may_be_held_is_asked() -> None:
+    """Feet creep under the linear law, while joints slip whose friction would hold: nothing is to be held."""
+    contact = {"friction_law": "linear", "friction": 0.5, "stiffness": 1e4, "damping": 40.0, "damping_ramp": 1e-3}
+    one = simulation(rough(1e-3, rate=0.8, dry_friction=1e-3), slope=False, contact=contact)
+    run = one.run()
+    feet, joints = one.system.deciding
+    said = [(feet.describe(r.decisions[0]), joints.describe(r.decisions[1])) for r in run.records]
+    assert sum(foot["sticking"] > 0 and joint["slipping"] == 2 for foot, joint in said) > 30
+    assert sum(n for _, block, n in run.records.blocks() if block is not None) > 30
+
+
 def pulled() -> Simulation:
     """A cube on the floor, tied by a spring to a hand that moves away."""
     signals = {"pull": {"type": "table", "times": [0, 0.3], "values": [[0, 0, 0], [0.06, 0.005, 0]]}}
