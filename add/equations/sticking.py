@@ -1,4 +1,4 @@
-"""What sticks in a decision of rows, and equations that hold it, known by their rows with all derivatives."""
+"""Decisions of what sticks, and equations that hold it, known by their rows with all derivatives."""
 
 from abc import abstractmethod
 from functools import cached_property
