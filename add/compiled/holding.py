@@ -1,6 +1,7 @@
-"""Steps in which all that touches goes on resting, held by equations: hybrid friction (`add.solve.hybrid_friction`).
+"""Steps in which what rests goes on resting, held by equations: hybrid friction (`add.solve.hybrid_friction`).
 
-Where everything that touches rests before a step, it is held at once; if it bears that, a step is one solve. What is
+Where everything that touches rests or slips before a step, what rests is held at once; if it bears that, and the others
+slip, a step is one solve. What is
 held are coordinates behind the others, the multipliers of `add.contact.body_family.HeldPairs`, so that these steps and
 the ways through them are those of any system, once for each number of pairs. Here is what hybrid friction asks beside:
 whether all of it rests, and whether it bears what holds it.
@@ -24,12 +25,13 @@ from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.sticking import REST
+from add.equations.system import System
 from add.kernels.arena import CHOICE, OWN, SLOTS, Instant, empty_arena, empty_instant
 from add.kernels.borrowed import put
 from add.kernels.by_address import when_called
 from add.kernels.caching import CALLED, njit
-from add.kernels.contact_pairs import ACTIVE, BITS
-from add.kernels.sticking import all_sticking, beyond, sticking, with_sticking
+from add.kernels.contact_pairs import BITS, STICKS
+from add.kernels.sticking import beyond, none_creeps, resting, sticking, with_sticking
 from add.linalg.blas import N, getrf, getrs
 from add.terms.held_friction import HeldResistance
 from add.typing import FloatArray
@@ -68,12 +70,15 @@ def _with_held(packed: PackedSystem, held: Held) -> PackedSystem | None:
     return None if made.sparse else made
 
 
-def touching(packed: PackedSystem, before: Kinematics, theta: FloatArray) -> Held:
-    """Return how many equations hold what touches before a step; none where steps are not these."""
-    if packed.sparse or packed.changing:
-        return ()
-    decisions = (term.decide(before, theta) for _, term in packed.system.sticking)
-    return tuple([3 * int(np.count_nonzero(rows[:, BITS] & ACTIVE)) for rows in decisions])
+def held_at_rest(system: System, before: Kinematics, theta: FloatArray) -> Held:
+    """Return how many equations hold what rests before a step; none where something creeps."""
+    counts = []
+    for _, term in system.sticking:
+        decision = term.at_rest(before, theta)
+        if decision is None:
+            return ()
+        counts.append(3 * int(np.count_nonzero(decision[:, BITS] & STICKS)))
+    return tuple(counts)
 
 
 @njit(**CALLED)
@@ -86,14 +91,21 @@ def _decided_by(arrays, k, chosen):
 
 
 @njit(**CALLED)
+def _of_rows(arrays, k, at, lifted):
+    """Return the state as a family takes it, where the equations have filled ``lifted``."""
+    lifts = links_of(arrays).sizes.size and not arrays.families[k, OWN]
+    return at_rows(at, parts_of(arrays, lifted)) if lifts else at
+
+
+@njit(**CALLED)
 def _fits(arrays, k, rows):
     """Whether a family holds as many rows as stick."""
     return 3 * sticking(rows).shape[0] == arrays.fields[arrays.families[k, SLOTS], 1]
 
 
 @njit(**CALLED)
-def rests(arrays, routines, at, lifted, none, held):
-    """Return whether ``held`` rows hold all that touches at a state, none of which slides, and the choices of that."""
+def rests(arrays, routines, at, lifted, none):
+    """Return whether the multipliers hold all that rests at a state, beside which all slips, and those choices."""
     r = np.zeros(at.q.size)
     at = Instant(at.t, at.q, at.v, r.copy(), at.theta, at.signals)  # contact asks for no accelerations
     found, _ = call_residual(routines.residual, (arrays, at, lifted, False, none, 0, r))
@@ -101,34 +113,34 @@ def rests(arrays, routines, at, lifted, none, held):
     for number in range(found.ends.size - 1):
         begin = end = kept.ends[number]
         if (layout_of(arrays).size[2] >> number) & 1:
-            rows = with_sticking(found.rows[found.ends[number] : found.ends[number + 1]], True)
+            rows, fits = found.rows[found.ends[number] : found.ends[number + 1]], True
+            for k in range(arrays.families.shape[0]):
+                if FOLLOWS - arrays.families[k, CHOICE] == number:
+                    rows = with_sticking(rows, True)
+                    of = held_rows(arrays, k, _of_rows(arrays, k, at, lifted), rows, False)[2]
+                    rows, slips = resting(rows, of.rows, REST)
+                    fits = slips and _fits(arrays, k, rows)
+            if not (fits and none_creeps(rows)):
+                return False, kept
             put(rows, kept.rows[begin:])
             end += rows.shape[0]
         kept.ends[number + 1] = end
-    holds = 0
-    for k in range(arrays.families.shape[0]):
-        rows, follows = _decided_by(arrays, k, kept)
-        holds += 3 * sticking(rows).shape[0]
-        if follows and not _fits(arrays, k, rows):
-            return False, kept
-    if holds != held:
-        return False, kept  # something touches that nothing holds
-    call_residual(routines.residual, (arrays, at, lifted, True, kept, 0, r))
-    for i in range(r.size - held, r.size):
-        if not abs(r[i]) <= REST:
-            return False, kept
     return True, kept
 
 
 @njit(**CALLED)
 def bears(arrays, routines, at, lifted, chosen, data):
-    """Share the reactions of a solved step out, and return whether all that touches bears its own.
+    """Share the reactions of a solved step out, and return whether all bear their own, and all else slips.
 
     ``lifted`` is the room that the equations of this state have filled; ``data`` is scratch.
     """
+    for number in range(chosen.ends.size - 1):
+        if (layout_of(arrays).size[2] >> number) & 1:
+            if not none_creeps(chosen.rows[chosen.ends[number] : chosen.ends[number + 1]]):
+                return False
     for k in range(arrays.families.shape[0]):
         rows, follows = _decided_by(arrays, k, chosen)
-        if follows and not (_fits(arrays, k, rows) and all_sticking(rows)):
+        if follows and not _fits(arrays, k, rows):
             return False
     limits, reactions = _share(arrays, routines, at, lifted, chosen, data)
     return not beyond(reactions.reshape((limits.size, 3)), limits, 1.0).any()
@@ -146,9 +158,7 @@ def _rows_at(arrays, at, lifted, chosen):
         rows, follows = _decided_by(arrays, k, chosen)
         if not follows:
             continue
-        lifts = links_of(arrays).sizes.size and not arrays.families[k, OWN]
-        here = at_rows(at, parts_of(arrays, lifted)) if lifts else at
-        of = held_rows(arrays, k, here, rows, False)[2]
+        of = held_rows(arrays, k, _of_rows(arrays, k, at, lifted), rows, False)[2]
         for i in range(of.limit.size):
             limits[m] = of.limit[i]
             for r in range(3):
@@ -239,7 +249,7 @@ _room, _none, _row, _bool = np.zeros(0), no_choices(0), np.zeros(0), types.boole
 _signals = typeof(empty_instant().signals)
 _state = typeof(empty_arena()), typeof(NONE), typeof(empty_instant()), typeof(_room), typeof(_none)
 #: Asked for by systems under hybrid friction alone.
-call_rests = when_called(rests, (*_state, types.int64), types.Tuple((_bool, typeof(_none))))
+call_rests = when_called(rests, _state, types.Tuple((_bool, typeof(_none))))
 call_bears = when_called(bears, (*_state, typeof(_row)), _bool)
 #: What Python calls of it, with the types of its arguments.
 ASKED = (

@@ -34,8 +34,9 @@ EPS = float(np.finfo(float).eps)
 #: Share of the largest force family below which a residual is small enough to judge what is to be held.
 LOOSE_SHARE = 1e-4
 
-#: In place of a scale, of a step that the terms are to begin anew: everything rests, or something is to be held.
-RESTING, HOLDING = -1.0, -2.0
+#: In place of a scale, of a step that ends without a solution: nothing is left of it; at its first guess something may
+#: rest, which is then held from the first iterate on; something is to be held, as the last iterate shows.
+NOTHING_LEFT, RESTING, HOLDING = -1.0, -2.0, -3.0
 
 #: How an iteration ended.
 CONVERGED, AT_ROUND_OFF, GIVEN_UP = range(3)
@@ -269,7 +270,8 @@ class Begun(NamedTuple):
     ----------
     iterations, factorizations : int
     scale : float
-        Of the first guess [N]; negative for a step that begins.
+        Of the first guess [N]; for a step that begins `FIRST`, or `MOVES` where it is known that nothing is to be held
+        from the first iterate on.
     merits : (iterations,) of the iterates before the one that it goes on from [N]
     """
 
@@ -279,32 +281,24 @@ class Begun(NamedTuple):
     merits: FloatArray
 
 
+FIRST, MOVES = -1.0, -2.0
 #: Of a step that begins.
-FRESH = Begun(0, 0, -1.0, np.zeros(0))
+FRESH, MOVING = Begun(0, 0, FIRST, np.zeros(0)), Begun(0, 0, MOVES, np.zeros(0))
 
 
 @njit(**CALLED)
 def to_hold(chosen, deciding):
-    """Return how many pairs equations would hold, those that do not slip under hybrid friction, and how many touch.
+    """Return how many pairs equations would hold: those that touch and do not slip under hybrid friction.
 
     ``deciding`` has a bit for each of the decisions that say so.
     """
-    held, touching = 0, 0
+    held = 0
     for number in range(chosen.ends.size - 1):
         if (deciding >> number) & 1:
             for k in range(chosen.ends[number], chosen.ends[number + 1]):
                 bits = chosen.rows[k, BITS]
-                if bits & ACTIVE != 0:
-                    touching += 1
-                    held += bits & SLIP == 0
-    return held, touching
-
-
-@njit(**CALLED)
-def rests_at_first(chosen, deciding):
-    """Whether something touches at a first guess, and nothing slips: what rests is held from the first iterate on."""
-    held, touching = to_hold(chosen, deciding)
-    return held > 0 and held == touching
+                held += bits & ACTIVE != 0 and bits & SLIP == 0
+    return held
 
 
 @njit(**CALLED)
@@ -333,7 +327,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
     merits[iterations] = merit
     if not np.isfinite(merit):
         return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
-    if step.holds and rests_at_first(chosen, step.holds):
+    if step.holds and begun.scale == FIRST and to_hold(chosen, step.holds) > 0:
         return GIVEN_UP, iterations, factorizations, RESTING, swapped, chosen
     if filled:
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
@@ -342,7 +336,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
         merit = merits[iterations] = merit_of(step, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
-        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen, step.holds)[0] > 0:
+        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen, step.holds) > 0:
             return GIVEN_UP, iterations, factorizations, HOLDING, swapped, chosen
         if merit <= tolerance:
             return CONVERGED, iterations, factorizations, scale, swapped, chosen

@@ -8,8 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.equations import Reading, as_choices, push_steps, state_matrices, step_matrices
-from add.compiled.holding import Held, holding, touching
-from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
+from add.compiled.holding import Held, held_at_rest, holding
+from add.compiled.newton import FRESH, HOLDING, MOVING, RESTING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
 from add.compiled.stages import pull_back_stages
@@ -53,6 +53,7 @@ class CompiledRun:
         self._limit = None if system.system.limit is None else AskedLimit(system.system.limit, system.system.n)
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
         self._holding: dict[Held, CompiledRun | None] = {}
+        self._at_first = False  # whether the last call ended at a first guess where something may rest
 
     @property
     def dense(self) -> bool:
@@ -89,14 +90,20 @@ class CompiledRun:
     def take_resting(
         self, timing: Timing, criteria: Criteria, before: tuple[FloatArray, FloatArray], n: int, theta: FloatArray
     ) -> Block | None:
-        """Take up to ``n`` steps in which equations hold all that touches; None where it moves, or cannot be."""
-        held = touching(self.system, self._before(timing, *before), theta)
-        run = self.holding(held) if any(held) else None
-        block = None if run is None else run.take(timing, criteria, before, n, theta)
-        return block if block is not None and block.n else None
+        """Take up to ``n`` steps in which equations hold what rests, of one that was not found.
+
+        Where it was not looked for beyond the first guess, and nothing can be held from there on, it is now.
+        """
+        held = held_at_rest(self.system.system, self._before(timing, *before), theta)
+        if any(held):
+            if (run := self.holding(held)) is None:
+                return None  # the terms hold it
+            if (block := run.take(timing, criteria, before, n, theta)).n:
+                return block
+        return self.take(timing, criteria, before, 1, theta, begun=MOVING) if self._at_first else None
 
     def copy(self) -> "CompiledRun":
-        """Return another one for the same run, which can be used at the same time."""
+        """Return another one for the same run, to be used at the same time."""
         return CompiledRun(self.system)
 
     def _of_block(self, block: Block) -> tuple[Arena, Routines]:
@@ -177,6 +184,7 @@ class CompiledRun:
         n: int,
         theta: FloatArray,
         replay: tuple[FloatArray, Decisions, AllCandidates] | None = None,
+        begun: Begun = FRESH,
     ) -> Block:
         """Take up to ``n`` steps, fewer at the end of a chunk or where one is not found by the normal path.
 
@@ -184,6 +192,7 @@ class CompiledRun:
         ----------
         before : q and v (2, n_coordinates), newest first
         replay : of one step, u to begin with, decisions to hold, and the candidates that it had
+        begun : of one step, what is known of it
         """
         theta = plain(theta)
         self._at(theta)
@@ -192,7 +201,7 @@ class CompiledRun:
         packed, u = self.system, self.system.with_multipliers(u) if u.size else u
         q, v = (plain(packed.with_multipliers(x)) for x in before)
         candidates = self._candidates(timing, *before, theta) if replay is None else replay[2]
-        begun, asked = FRESH, self._nothing if replay is None else replay[1]
+        asked = self._nothing if replay is None else replay[1]
         while True:
             arena, routines = self._common(asked, candidates)
             if self._limit is not None:
@@ -211,8 +220,8 @@ class CompiledRun:
         fields, mu = packed.divided(fields)
         steps, before = Steps(*fields), (plain(before[0][0]), plain(before[1][0]))
         ahead = steps.states_q[taken - 1] if taken else before[0]
-        self._failed = 0.0, -1, ahead, (_NOTHING, FRESH)
-        if taken < n:
+        self._failed, self._at_first = (0.0, -1, ahead, (_NOTHING, FRESH)), taken < n and scale == RESTING
+        if taken < n and not self._at_first:
             done = Begun(iterations, factorizations, scale, fields[-3][taken, :iterations].copy())
             loose = u_left if scale == HOLDING else _NOTHING
             self._failed = timing.dt, timing.first + taken, ahead, (loose, done)

@@ -13,14 +13,13 @@ from add.compiled.newton import (
     GIVEN_UP,
     HOLDING,
     MOST_SHORTENED,
-    RESTING,
+    NOTHING_LEFT,
     Formula,
     Step,
     evaluate,
     free_share,
     new_iterate,
     new_room,
-    rests_at_first,
     solve_step,
     to_hold,
     tolerated,
@@ -179,7 +178,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
     layout, (u_given, kept, begun) = layout_of(arrays), given
     (n_steps, n), multipliers, held = q.shape, layout.size[3], layout.size[4]
     rows, n_rows = np.empty((4 * n_steps, 3), dtype=np.int64), 0
-    done, chosen, left = 0, kept, (0, 0, RESTING)
+    done, chosen, left = 0, kept, (0, 0, NOTHING_LEFT)
     for k in range(n_steps):
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
@@ -202,10 +201,10 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
         step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers, held)
         if held and not replay:
             # As where a run goes on from here: what needs nothing that holds is found without.
-            if k and not rests_at_first(evaluate(arrays, routines, step, given[1], False, point)[1], layout.size[2]):
+            if k and to_hold(evaluate(arrays, routines, step, given[1], False, point)[1], layout.size[2]) == 0:
                 break
             before = Instant(formula.t - formula.dt, old_q[0], old_v[0], point.a, theta, now)
-            rests, kept = call_rests((arrays, routines, before, point.lifted, given[1], held))
+            rests, kept = call_rests((arrays, routines, before, point.lifted, given[1]))
             if not rests:
                 break
         status, iterations, factorizations, scale, swapped, chosen = solve_step(
@@ -217,7 +216,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             at = Instant(formula.t, point.q, point.v, point.a, theta, now)
             if not call_bears((arrays, routines, at, point.lifted, chosen, room.data)):
                 break
-        if status != GIVEN_UP and holds and to_hold(chosen, holds)[0] > 0:
+        if status != GIVEN_UP and holds and to_hold(chosen, holds) > 0:
             status, scale = GIVEN_UP, HOLDING
         if status == GIVEN_UP:
             left = iterations, factorizations, scale

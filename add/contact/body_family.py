@@ -11,6 +11,7 @@ from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.family_term import FamilyConstraint
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, rates_in, unpacker
+from add.kernels.borrowed import put
 from add.kernels.boxes import near_pairs
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
@@ -118,11 +119,15 @@ _own_held = unpacker(_HeldArrays)
 
 @njit(**FAMILY)
 def held_rows(arena, k, at, rows, derivatives):
-    """Return where the multipliers of a family of `HeldPairs` begin, coordinates and numbers, and its `StickRows`."""
+    """Return where the multipliers of a family of `HeldPairs` begin, coordinates and numbers, and its `StickRows`.
+
+    ``rows`` may stick in more places than there are multipliers for: these are held by nothing.
+    """
     c, held = _own_held(arena, arena.families[k, FIELD]), sticking(rows)
     n, first = held.shape[0], c.first[0]
     out, own = stick_rows(n, 12, 6, derivatives), np.empty((n, 18), dtype=np.int64)
-    reactions = at.q[first : first + 3 * n].reshape((n, 3))
+    reactions = np.zeros((n, 3))
+    put(at.q[first : first + 3 * n], reactions.ravel())
     if c.joints.size:
         held_joint_rows(c.joints, held, at.q, at.v, at.theta, reactions, derivatives, own, out)
     else:

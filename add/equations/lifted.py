@@ -204,12 +204,12 @@ class LiftedDecidingTerm(StickingTerm):
         """Return the decision with a constraint on everything that touches."""
         return self._holding.stick_touching(decision)
 
-    def all_sticking(self, decision: Decision) -> bool:
-        """Return whether everything sticks that touches and could."""
-        return self._holding.all_sticking(decision)
+    def none_creeps(self, decision: Decision) -> bool:
+        """Return whether everything that touches, and could stick, sticks or slips."""
+        return self._holding.none_creeps(decision)
 
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with a constraint on everything that touches; None if any of it slides."""
+        """Return the branch at ``kin`` with a constraint on all that rests; None if what moves does not slip."""
         return self._holding.at_rest(self.lift.kinematics(kin, theta), theta)
 
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> LiftedStick | None:

@@ -66,11 +66,6 @@ class StickingRows(StickConstraint):
         self._last = _Evaluated(content, reactions.copy(), rows)
         return rows
 
-    def rest(self, kin: Kinematics, theta: FloatArray) -> bool:
-        """Whether no point slides at ``kin``."""
-        rows = self.evaluate(kin, theta).rows
-        return bool(np.abs(rows).max(initial=0.0) <= REST)
-
     @property
     def n_rows(self) -> int:
         """Three a point."""
@@ -175,16 +170,19 @@ class StickingDecisions(StickingTerm):
         return np.where(self.holdable(decision)[:, None], kernel.with_sticking(decision, slipping), decision)
 
     @final
-    def all_sticking(self, decision: Decision) -> bool:
-        """Return whether all rows stick that touch and may be held."""
-        return bool(kernel.all_sticking(decision[self.holdable(decision)]))
+    def none_creeps(self, decision: Decision) -> bool:
+        """Return whether all rows that touch and may be held stick or slip."""
+        return bool(kernel.none_creeps(decision[self.holdable(decision)]))
 
     @final
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with all rows sticking that touch; None if one of them slides."""
+        """Return the branch at ``kin`` with all rows sticking that rest; None if another one does not slip."""
         decision = self.stick_touching(self.decide(kin, theta))
         constraint = self.stick_constraint(decision)
-        return decision if constraint is None or constraint.rest(kin, theta) else None
+        if constraint is None:
+            return decision
+        decision, slips = kernel.resting(decision, constraint.evaluate(kin, theta).rows, REST)
+        return decision if slips else None
 
     @final
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingRows | None:

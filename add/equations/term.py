@@ -373,12 +373,12 @@ class StickingTerm(DecidingTerm):
         """Return the decision with a constraint on everything that touches."""
 
     @abstractmethod
-    def all_sticking(self, decision: Decision) -> bool:
-        """Return whether everything sticks that touches and could."""
+    def none_creeps(self, decision: Decision) -> bool:
+        """Return whether everything that touches, and could stick, sticks or slips."""
 
     @abstractmethod
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with a constraint on everything that touches; None if any of it slides."""
+        """Return the branch at ``kin`` with a constraint on all that rests; None if what moves does not slip."""
 
     @abstractmethod
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:

@@ -209,12 +209,29 @@ def sticking(rows):
 
 
 @njit(cache=True)
-def all_sticking(rows):
-    """Whether all pairs stick that touch."""
+def none_creeps(rows):
+    """Whether all pairs that touch stick or slip."""
     for k in range(rows.shape[0]):
-        if rows[k, BITS] & (ACTIVE | STICKS) == ACTIVE:
+        bits = rows[k, BITS]
+        if bits & ACTIVE != 0 and bits & (SLIP | STICKS) == 0:
             return False
     return True
+
+
+@njit(cache=True)
+def resting(rows, rates, rest):
+    """Return a copy of a decision without STICKS where what sticks moves; and whether all that moves slips.
+
+    ``rates`` (k, 3) are c of those that stick, in their order [m/s]; up to ``rest`` they rest.
+    """
+    out, slips, n = rows.copy(), True, 0
+    for k in range(rows.shape[0]):
+        if rows[k, BITS] & STICKS != 0:
+            if not (abs(rates[n, 0]) <= rest and abs(rates[n, 1]) <= rest and abs(rates[n, 2]) <= rest):
+                out[k, BITS] &= ~STICKS
+                slips &= rows[k, BITS] & SLIP != 0
+            n += 1
+    return out, slips
 
 
 @njit(cache=True)

@@ -152,7 +152,7 @@ def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
 
 def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
-    if not all(term.all_sticking(resting.branch.decisions[k]) for k, term in work.system.sticking):
+    if not all(term.none_creeps(resting.branch.decisions[k]) for k, term in work.system.sticking):
         return None
     mu, limits = distribute_reactions(work, resting, resting.mu)
     return None if _release(work, resting, mu, limits) else replace(resting, mu=mu)

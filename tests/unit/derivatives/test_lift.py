@@ -225,7 +225,7 @@ def test_sticking(rng, sizes, carried):
     lift, kin = lifted(rng, scene.kin, sizes, carried)
     term = LiftedDecidingTerm(scene.contact, lift)
     decision = term.stick_touching(term.decide(kin, scene.theta))
-    assert term.sticking is term and term.all_sticking(decision)
+    assert term.sticking is term and term.none_creeps(decision)
     hold = term.stick_constraint(decision)
     assert hold is not None and hold.n_rows > 15
     mu = rng.normal(size=hold.n_rows)
