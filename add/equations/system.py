@@ -46,7 +46,7 @@ class System(Summarised):
     n_multipliers : number of rows of the constraints
     sticking : the deciding terms, by number, that may add rows of their own, see `BranchEquations.stick_constraints`
     parts : the constraints with their multipliers
-    owners : (n_free,) number of the body of each free coordinate
+    owners : (n_free,) number of the body of each free coordinate, among those that have any
     """
 
     dofs: DofLayout
@@ -73,7 +73,7 @@ class System(Summarised):
         object.__setattr__(self, "sticking", sticking)
         object.__setattr__(self, "parts", parts)
         owners = np.repeat(np.arange(len(self.dofs.entries)), [entry.size for entry in self.dofs.entries])
-        object.__setattr__(self, "owners", owners[self.partition.free])
+        object.__setattr__(self, "owners", np.unique(owners[self.partition.free], return_inverse=True)[1])
 
     def summary(self) -> Summary:
         """Return a few lines: bodies, coordinates, parameters, terms."""

@@ -45,7 +45,7 @@ class Point:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
         system, families, replay = solve.system, None, solve.replay
-        apart = len(system.dofs.entries) > 1 or solve.assembler.at_once is None
+        apart = system.owners.max(initial=0) > 0 or solve.assembler.at_once is None
         if solve.unmeasured and replay is None and apart:
             families = np.zeros((system.n_families, system.n))
             self.r, self.rows, self.branch = system.residual(
@@ -160,8 +160,7 @@ class Solve:
 
     def _of_bodies(self, force: FloatArray) -> FloatArray:
         """Return the norm of a force (n,) on the free coordinates of each body [N]."""
-        squares = np.bincount(self.system.owners, force[self.free] ** 2, len(self.system.dofs.entries))
-        return np.asarray(np.sqrt(squares))
+        return np.asarray(np.sqrt(np.bincount(self.system.owners, force[self.free] ** 2)))
 
     def loose(self, point: Point, share: float, tolerance: float) -> bool:
         """Whether every body's residual is at most this share of its own largest force family, or of the tolerance.
@@ -176,7 +175,7 @@ class Solve:
     @property
     def loose_scale(self) -> float | None:
         """The least of the bodies' largest force families [N]; None before they are measured, or where none asks."""
-        return None if self._scales is None else float(self._scales.min())
+        return None if self._scales is None or not self._scales.size else float(self._scales.min())
 
     def guess(self, u: FloatArray, *, reachable: bool = False) -> Point:
         """Return the iterate of a first guess, prescribed entries put in place.

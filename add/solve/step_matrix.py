@@ -61,7 +61,7 @@ class Assembler:
         # The patterns of all that no decision changes, once they are known.
         self._steady: list[Pattern] = []
         # Of each unknown its body, or the multiplier itself; and the last pattern's entries between different ones.
-        bodies = len(system.dofs.entries)
+        bodies = int(system.owners.max(initial=-1)) + 1
         owners = system.owners[np.searchsorted(system.partition.free, free)]
         self._owners = np.append(owners, bodies + np.arange(system.n_multipliers))
         none = np.zeros(0, dtype=np.int64)

@@ -82,6 +82,12 @@ CASES = {
         cube(orientation=[1, 0, 0, 0], position=[0, 0, 0.0299]) | {"other": BOX | {"position": [0.3, 0, 0.0299]}},
         slope=False,
     ),
+    "one that slides": lambda: simulation(
+        cube(orientation=[1, 0, 0, 0], position=[0, 0, 0.0299])
+        | {"other": BOX | {"position": [0.3, 0, 0.0299], "velocity": [1.0, 0.2, 0]}},
+        "bdf2",
+        slope=False,
+    ),
     "rolling ball": lambda: simulation(rolling(), slope=False),
     "soft": lambda: simulation(soft()),
     "leg": lambda: simulation(leg(), slope=False),
@@ -111,6 +117,7 @@ def test_joints_that_slide_beside_what_is_held() -> None:
     assert sum(feet > 0 and here["sticking"] > 0 < here["slipping"] for feet, here in counts) > 5
     mine, theirs = (sum(r.report.iterations for r in run.records) for run in (found, expected))
     assert abs(mine - theirs) <= 0.1 * theirs
+    assert held_in_blocks(found) > 10
 
 
 def test_only_what_may_be_held_is_asked() -> None:
