@@ -1,7 +1,6 @@
 """Steps in which what rests goes on resting, held by equations: hybrid friction (`add.solve.hybrid_friction`).
 
-Where everything that touches rests or slips before a step, what rests is held at once; if it bears that, and the others
-slip, a step is one solve. What is
+What rests before a step is held at once; if it bears that, and all else slips at the end, a step is one solve. What is
 held are coordinates behind the others, the multipliers of `add.contact.body_family.HeldPairs`, so that these steps and
 the ways through them are those of any system, once for each number of pairs. Here is what hybrid friction asks beside:
 whether all of it rests, and whether it bears what holds it.
@@ -71,14 +70,9 @@ def _with_held(packed: PackedSystem, held: Held) -> PackedSystem | None:
 
 
 def held_at_rest(system: System, before: Kinematics, theta: FloatArray) -> Held:
-    """Return how many equations hold what rests before a step; none where something creeps."""
-    counts = []
-    for _, term in system.sticking:
-        decision = term.at_rest(before, theta)
-        if decision is None:
-            return ()
-        counts.append(3 * int(np.count_nonzero(decision[:, BITS] & STICKS)))
-    return tuple(counts)
+    """Return how many equations hold what rests before a step."""
+    decisions = (term.at_rest(before, theta) for _, term in system.sticking)
+    return tuple([3 * int(np.count_nonzero(rows[:, BITS] & STICKS)) for rows in decisions])
 
 
 @njit(**CALLED)
@@ -105,7 +99,7 @@ def _fits(arrays, k, rows):
 
 @njit(**CALLED)
 def rests(arrays, routines, at, lifted, none):
-    """Return whether the multipliers hold all that rests at a state, beside which all slips, and those choices."""
+    """Return whether the multipliers hold all that rests at a state, and the choices that say so."""
     r = np.zeros(at.q.size)
     at = Instant(at.t, at.q, at.v, r.copy(), at.theta, at.signals)  # contact asks for no accelerations
     found, _ = call_residual(routines.residual, (arrays, at, lifted, False, none, 0, r))
@@ -113,15 +107,15 @@ def rests(arrays, routines, at, lifted, none):
     for number in range(found.ends.size - 1):
         begin = end = kept.ends[number]
         if (layout_of(arrays).size[2] >> number) & 1:
-            rows, fits = found.rows[found.ends[number] : found.ends[number + 1]], True
+            rows, fits, follows = found.rows[found.ends[number] : found.ends[number + 1]], True, False
             for k in range(arrays.families.shape[0]):
                 if FOLLOWS - arrays.families[k, CHOICE] == number:
                     rows = with_sticking(rows, True)
                     of = held_rows(arrays, k, _of_rows(arrays, k, at, lifted), rows, False)[2]
-                    rows, slips = resting(rows, of.rows, REST)
-                    fits = slips and _fits(arrays, k, rows)
-            if not (fits and none_creeps(rows)):
-                return False, kept
+                    rows, follows = resting(rows, of.rows, REST), True
+                    fits = _fits(arrays, k, rows)
+            if not fits or not (follows or none_creeps(rows)):
+                return False, kept  # without its rates it is not known whether something rests
             put(rows, kept.rows[begin:])
             end += rows.shape[0]
         kept.ends[number + 1] = end

@@ -208,8 +208,8 @@ class LiftedDecidingTerm(StickingTerm):
         """Return whether everything that touches, and could stick, sticks or slips."""
         return self._holding.none_creeps(decision)
 
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with a constraint on all that rests; None if what moves does not slip."""
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch at ``kin`` with a constraint on all that rests, and without one on what creeps."""
         return self._holding.at_rest(self.lift.kinematics(kin, theta), theta)
 
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> LiftedStick | None:

@@ -175,14 +175,13 @@ class StickingDecisions(StickingTerm):
         return bool(kernel.none_creeps(decision[self.holdable(decision)]))
 
     @final
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with all rows sticking that rest; None if another one does not slip."""
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch at ``kin`` with all rows sticking that rest, and those released that creep."""
         decision = self.stick_touching(self.decide(kin, theta))
         constraint = self.stick_constraint(decision)
         if constraint is None:
             return decision
-        decision, slips = kernel.resting(decision, constraint.evaluate(kin, theta).rows, REST)
-        return decision if slips else None
+        return np.asarray(kernel.resting(decision, constraint.evaluate(kin, theta).rows, REST))
 
     @final
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingRows | None:

@@ -377,8 +377,8 @@ class StickingTerm(DecidingTerm):
         """Return whether everything that touches, and could stick, sticks or slips."""
 
     @abstractmethod
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with a constraint on all that rests; None if what moves does not slip."""
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch at ``kin`` with a constraint on all that rests, and without one on what creeps."""
 
     @abstractmethod
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:

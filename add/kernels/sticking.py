@@ -40,7 +40,18 @@ from add.kernels.contact_circles import CROSSES, OPEN, UPRIGHT
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_lines import GAP, WEIGHT, nearest
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS, Law, static_coefficient, to_frame
+from add.kernels.contact_pairs import (
+    ACTIVE,
+    BITS,
+    FEATURE,
+    PAIR,
+    RELEASED,
+    SLIP,
+    STICKS,
+    Law,
+    static_coefficient,
+    to_frame,
+)
 from add.kernels.contact_places import ROLLS, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch
@@ -193,7 +204,7 @@ def with_sticking(rows, slipping):
     for k in range(rows.shape[0]):
         bits = rows[k, BITS]
         if bits & ACTIVE != 0 and (slipping or bits & SLIP == 0):
-            out[k, BITS] = bits | STICKS
+            out[k, BITS] = (bits | STICKS) & ~RELEASED
     return out
 
 
@@ -220,18 +231,17 @@ def none_creeps(rows):
 
 @njit(cache=True)
 def resting(rows, rates, rest):
-    """Return a copy of a decision without STICKS where what sticks moves; and whether all that moves slips.
+    """Return a copy of a decision without STICKS where what sticks moves: what creeps there is released instead.
 
     ``rates`` (k, 3) are c of those that stick, in their order [m/s]; up to ``rest`` they rest.
     """
-    out, slips, n = rows.copy(), True, 0
+    out, n = rows.copy(), 0
     for k in range(rows.shape[0]):
         if rows[k, BITS] & STICKS != 0:
             if not (abs(rates[n, 0]) <= rest and abs(rates[n, 1]) <= rest and abs(rates[n, 2]) <= rest):
-                out[k, BITS] &= ~STICKS
-                slips &= rows[k, BITS] & SLIP != 0
+                out[k, BITS] = rows[k, BITS] & ~STICKS | (RELEASED if rows[k, BITS] & SLIP == 0 else 0)
             n += 1
-    return out, slips
+    return out
 
 
 @njit(cache=True)

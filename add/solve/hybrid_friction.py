@@ -2,12 +2,14 @@
 
 Geilinger et al. 2020, section 4.3. The step is first solved loosely with the linear law. Points that stick in that
 solution are held, T v_rel = 0, and the step is solved again with the reactions as unknowns. Wherever the residual is
-small, points whose reaction exceeds c_f f_n, or that touch no more, are released for good: within a step nothing is
-held again, so that the loop ends. Released points follow a stiffer linear law, which keeps the limit too.
+small, points whose reaction exceeds c_f f_n, or that touch no more, are released, one or several at a time, so that the
+loop ends. Released points follow a stiffer linear law, which keeps the limit too. Those that creep by it at the end are
+held again, once, and go on creeping unless all bear that.
 
-Two things are added. Where everything that touches rests before the step, it is held at once; if it bears that, a step
-is one solve, not two. And where a body sticks at some points, holding all that touch is tried first: under the linear
-law a box that creeps slips at its uphill corners, but once the others are held those have no direction to slip in.
+Two things are added. What rests before the step is held at once, and what creeps then is let go; if all bear that, and
+all else slips at the end, a step is one solve, not two. And where a body sticks at some points, holding all that touch
+is tried first: under the linear law a box that creeps slips at its uphill corners, but once the others are held those
+have no direction to slip in.
 
 Reactions of sticking points that share coordinates, such as the corners of a box, are not unique. Those that count
 minimise
@@ -137,21 +139,18 @@ MOST_ITERATIONS = 25
 
 
 def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
-    """Return decisions that stick from the beginning of a step; None unless everything that touches before it rests."""
+    """Return decisions that hold what rests from the beginning of a step; None where nothing does."""
     system = work.system
     # Terms that never stick ignore what is said here.
     choices: list[Decision] = [NO_ROWS] * len(system.deciding)
     for k, term in system.sticking:
-        resting = term.at_rest(before, work.theta)
-        if resting is None:
-            return None
-        choices[k] = resting
+        choices[k] = term.at_rest(before, work.theta)
     branch = system.on_branch(tuple(choices), work.candidates)
     return branch if branch.stick_constraints else None
 
 
 def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
-    """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
+    """Return the hybrid solution of a step in which what rests goes on resting; None if there is more to decide."""
     if not all(term.none_creeps(resting.branch.decisions[k]) for k, term in work.system.sticking):
         return None
     mu, limits = distribute_reactions(work, resting, resting.mu)
@@ -243,6 +242,8 @@ def _finish(
                 break
             point = Point(work, u, mu)
         if following is None:
+            again = _held_again(work, result, history) if releasing else None
+            result, mu = again or (result, mu)
             report = replace(result.report, history=tuple(history), iterations=len(history) - 1)
             return replace(result, mu=mu, report=report)
         if not releasing:
@@ -251,6 +252,29 @@ def _finish(
         released = True
         work.kept = branch
         point = Point(work, u, mu)
+
+
+def _held_again(work: Solve, result: NewtonResult, history: list[float]) -> tuple[NewtonResult, FloatArray] | None:
+    """Return the solution in which what creeps is held again, with its reactions; None unless all bear that.
+
+    Of several that could not bear to be held together, some can once others are let go.
+    """
+    decisions = list(result.branch.decisions)
+    for k, term in work.system.sticking:
+        decisions[k] = term.stick(decisions[k])
+    branch = work.system.on_branch(tuple(decisions), work.candidates)
+    if branch.n_rows == result.branch.n_rows:
+        return None
+    let_go, work.kept = work.kept, branch
+    point = Point(work, result.kin.q - work.equations.q_star, _first_reactions(work, result, branch))
+    again = iterate_held(work, point, result.report.attempt, 0.0)
+    history += again.report.history[1:]
+    if again.report.status.success:
+        mu, limits = distribute_reactions(work, again, again.mu)
+        if _release(work, again, mu, limits) is None:
+            return again, mu
+    work.kept = let_go
+    return None
 
 
 def iterate_held(work: Solve, point: Point, attempt: int, share: float) -> NewtonResult:
