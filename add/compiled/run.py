@@ -63,8 +63,8 @@ class CompiledRun:
     def failed(self, timing: Timing, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, Begun] | None:
         """Return what the last call ended with where it did not find the step after q (n,); None where it did not try.
 
-        That is u, with multipliers, where something is to be held by equations, as loosely solved as shows it, and
-        empty elsewhere; and what has been done for it.
+        That is u, with multipliers, where something is to be held, as loosely solved as shows it, and else empty; and
+        what has been done for it.
         """
         dt, step, before, ended = self._failed
         tried = (dt, step) == (timing.dt, timing.first) and np.array_equal(before, q)
@@ -90,16 +90,13 @@ class CompiledRun:
     def take_resting(
         self, timing: Timing, criteria: Criteria, before: tuple[FloatArray, FloatArray], n: int, theta: FloatArray
     ) -> Block | None:
-        """Take up to ``n`` steps in which equations hold what rests, of one that was not found.
-
-        Where it was not looked for beyond the first guess, and nothing can be held from there on, it is now.
-        """
+        """Take up to ``n`` steps in which equations hold what rests, or one that ended at its first guess for that."""
+        if not self.dense or self.system.changing:
+            return None  # the terms hold what rests
         held = held_at_rest(self.system.system, self._before(timing, *before), theta)
-        if any(held):
-            if (run := self.holding(held)) is None:
-                return None  # the terms hold it
-            if (block := run.take(timing, criteria, before, n, theta)).n:
-                return block
+        run = self.holding(held) if any(held) else None
+        if run is not None and (block := run.take(timing, criteria, before, n, theta)).n:
+            return block
         return self.take(timing, criteria, before, 1, theta, begun=MOVING) if self._at_first else None
 
     def copy(self) -> "CompiledRun":

@@ -265,14 +265,15 @@ def _held_again(work: Solve, result: NewtonResult, history: list[float]) -> tupl
     branch = work.system.on_branch(tuple(decisions), work.candidates)
     if branch.n_rows == result.branch.n_rows:
         return None
-    let_go, work.kept = work.kept, branch
-    point = Point(work, result.kin.q - work.equations.q_star, _first_reactions(work, result, branch))
-    again = iterate_held(work, point, result.report.attempt, 0.0)
-    history += again.report.history[1:]
-    if again.report.status.success:
-        mu, limits = distribute_reactions(work, again, again.mu)
-        if _release(work, again, mu, limits) is None:
-            return again, mu
+    let_go, u = work.kept, result.kin.q - work.equations.q_star
+    wanted, start = _bearable(work, u, branch, _first_reactions(work, result, branch), history)
+    if wanted is None:
+        again = iterate_held(work, start, result.report.attempt, 0.0)
+        history += again.report.history[1:]
+        if again.report.status.success:
+            mu, limits = distribute_reactions(work, again, again.mu)
+            if _release(work, again, mu, limits) is None:
+                return again, mu
     work.kept = let_go
     return None
 
