@@ -35,6 +35,26 @@ def test_kinds_numbers_vectors():
         as_vector("x", [[1], [2]], 2)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1.0 + 2.0j]), [1j], "3.5", ["1", "2"], b"3", None, [None, 1.0], np.array(["1"]),
+        np.datetime64("2020-01-01"), np.ma.array([1.0, 2.0], mask=[False, True]), np.array([1.0, None]),
+    ],
+)  # fmt: skip
+def test_what_numpy_would_make_numbers_of(value):
+    with pytest.raises(InputError, match="x: these are no numbers"):
+        as_numbers("x", value)
+
+
+def test_numbers_of_any_kind():
+    rows = np.arange(6.0).reshape(2, 3)
+    rows.flags.writeable = False
+    kinds = (rows.astype(np.float32), rows.astype(np.int8), rows.astype(np.float16), rows.astype(object), rows.tolist())
+    for value in (*kinds, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2], np.ma.array(rows)):
+        np.testing.assert_array_equal(as_numbers("x", value), rows)
+
+
 @pytest.fixture(scope="module")
 def scene():
     return add.scene_from_dict(BALL)
