@@ -68,6 +68,8 @@ def sampling(console: Console, loaded: Any, scene: str, at: Path, command: str, 
 
 def run_path(scene: str, output: str | None, mark: str = "") -> Path:
     """Return where the run of a scene is to lie, where nobody says it under the name of its file and ``mark``."""
+    if output is not None and not output.strip():  # such as that of a variable that is not set
+        raise InputError("no name of a folder", place="-o", found=f"'{output}'", expected="a run folder")
     return Path(output or f"runs/{Path(scene).stem}{mark}")
 
 
