@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from add.errors import InputError
+from add.gym import Env
 from add.scene import scene_from_dict
 from add.scene.build.observations import Seen, observations
 
@@ -61,3 +63,17 @@ def test_the_contact_of_a_tree_is_that_of_all_its_links() -> None:
     whole, upper, hand = seen({"bodies": {"arm": free}, "obstacles": floor}, names, 200).reshape(3, 3)
     assert whole == pytest.approx(upper + hand, abs=1e-12)
     assert whole == pytest.approx([0.0, 0.0, 2 * 9.81], abs=1e-3)
+
+
+def test_a_bound_in_single_precision_is_within_it() -> None:
+    """A policy of 32 bits at the bound of 0.1 acts with 0.10000000149."""
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 3}, "bodies": {"box": BOX}}
+    raw |= {"signals": {"push": {"type": "constant", "value": [0, 0, 0]}}}
+    raw |= {"couplings": {"push": {"type": "force", "on": {"body": "box"}, "force": {"signal": "push"}}}}
+    env = Env(scene_from_dict(raw), actions={"push": (-0.1, 0.1)}, observations=["bodies.box.velocity"])
+    for sign in (-1.0, 1.0):
+        env.reset()
+        found = env.step(np.full(3, sign * 0.1, dtype=np.float32))[0]
+        assert found[:2] == pytest.approx(sign * 0.1 * 0.005, rel=1e-6)
+        with pytest.raises(InputError, match="an action is outside its bounds"):
+            env.step(np.full(3, sign * 0.1001))
