@@ -122,9 +122,8 @@ def test_fitted_numbers_of_a_run_are_exported(path, tmp_path):
 def test_controls_are_those_of_an_experiment(path, tmp_path, caplog):
     """Numbers that a fit found for one take alone are its overrides; the scene itself has the start of all."""
     out, numbers = tmp_path / "found.csv", {}
-    own = [
-        {"name": name, "overrides": {"signals.lift.values": [[0, 0, 0], [0, 0, z]]}} for name, z in (("a", 1), ("b", 2))
-    ]
+    ends = {"a": 1.0, "b": 2.0}
+    own = [{"name": n, "overrides": {"signals.lift.values": [[0, 0, 0], [0, 0, z]]}} for n, z in ends.items()]
     path.write_text(json.dumps(SCENE | {"experiments": own}))
     asked = ("--controls", "--rate", 50, "-o", out)
     failed = run(path, *asked).exception
