@@ -77,7 +77,7 @@ def require_experiment(name: str, known: Sequence[str]) -> None:
 
 
 def scene_that_plays(scene: Scene, experiment: str | None, *, whole: bool) -> Scene:
-    """Return the scene of an experiment; without a name the only one's, or what all play: signals, or ``whole`` motions.
+    """Return the scene of an experiment; without a name what all play, signals or ``whole`` motions.
 
     Raises
     ------

@@ -142,8 +142,8 @@ def test_controls_are_those_of_an_experiment(path, tmp_path, caplog):
 def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
     folder, out = tmp_path / "run", tmp_path / "markers.csv"
     own = [{"name": "a"}, {"name": "b", "overrides": {"bodies.arm.position": [0, 0, 1]}}]
-    path.write_text(json.dumps(SCENE | {"couplings": {}, "parameters": [{"path": "bodies.arm.mass"}], "experiments": own,
-                                        "objective": SCENE["objective"][1:]}))  # fmt: skip
+    changes = {"couplings": {}, "parameters": [{"path": "bodies.arm.mass"}], "objective": SCENE["objective"][1:]}
+    path.write_text(json.dumps(SCENE | changes | {"experiments": own}))
     done = CliRunner().invoke(cli, ["optimize", str(path), "-o", str(folder), "-q"])
     assert done.exit_code == 0, done.output
     heights = {}
