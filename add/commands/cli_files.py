@@ -319,7 +319,19 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     n = write(data, output, rate)
     written = f"{output.with_suffix('')}/" if output.suffix == ".obj" else str(output)  # a file for each moment
     console.say(f"{n} moments: {written}")
+    if what == "markers" and (directions := _directions(path)):
+        console.say(f"left out, since directions are no points: {', '.join(directions)}")
     console.result({"file": str(output), "samples": n})
+
+
+def _directions(run: Path) -> list[str]:
+    """Return the markers of a run's scene that are directions."""
+    from add.io.runfolder import SCENE, RunFolder
+
+    if not run.is_dir():
+        return []
+    scene = RunFolder(run, create=False).known(SCENE)
+    return [name for name, marker in scene.get("markers", {}).items() if "direction" in marker]
 
 
 def _number(text: str, option: str, whole: str) -> float:

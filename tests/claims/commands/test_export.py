@@ -143,6 +143,7 @@ def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
     folder, out = tmp_path / "run", tmp_path / "markers.csv"
     own = [{"name": "a"}, {"name": "b", "overrides": {"bodies.arm.position": [0, 0, 1]}}]
     changes = {"couplings": {}, "parameters": [{"path": "bodies.arm.mass"}], "objective": SCENE["objective"][1:]}
+    changes["markers"] = SCENE["markers"] | {"nose": {"body": "arm", "direction": [1, 0, 0]}}
     path.write_text(json.dumps(SCENE | changes | {"experiments": own}))
     done = CliRunner().invoke(cli, ["optimize", str(path), "-o", str(folder), "-q"])
     assert done.exit_code == 0, done.output
@@ -151,7 +152,10 @@ def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
         caplog.clear()
         done = run(folder, "--markers", "-o", out, *(("--experiment", name) if name else ()))
         assert done.exit_code == 0, done.output
-        heights[name] = table(out)[1][0, 3]
+        head, numbers = table(out)
+        assert head == ["time_s", "tip_x_m", "tip_y_m", "tip_z_m"]
+        assert ("left out, since directions are no points: nose" in done.output) == (name != "b")
+        heights[name] = numbers[0, 3]
         assert ("this is the motion of experiment 'a': --experiment for b" in caplog.text) == (name is None)
     assert heights["a"] == heights[None] == heights["b"] - 1.0
     assert "no such experiment (found c" in str(run(folder, "--markers", "-o", out, "--experiment", "c").exception)
