@@ -40,10 +40,17 @@ def as_numbers(name: str, value: object) -> FloatArray:
     Raises
     ------
     InputError
-        If they are none: texts, complex numbers, rows of different lengths.
+        If they are none: texts, dates, complex numbers, none at all, masked ones, rows of different lengths.
     """
     try:
-        return np.asarray(value, dtype=float)
+        array = np.asarray(value)
+        # NumPy makes numbers of texts, dates and None, shows what is masked, and drops imaginary parts.
+        none = array.dtype.kind in "cSUmM" or (
+            array.dtype.kind == "O" and any(isinstance(x, str | bytes | complex | None) for x in array.flat)
+        )
+        if none or np.ma.is_masked(value):
+            raise ValueError
+        return np.asarray(array, dtype=float)
     except (TypeError, ValueError):
         raise InputError(
             "these are no numbers",

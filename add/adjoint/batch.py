@@ -16,7 +16,7 @@ from add.errors import InputError, SolverError
 from add.linalg import one_blas_thread
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import Begun
-from add.typing import FloatArray, require_count
+from add.typing import FloatArray, as_numbers, require_count
 
 _T = TypeVar("_T")
 
@@ -94,7 +94,7 @@ class Batch:
         InputError
             If their shapes are not those of `q` and `v`.
         """
-        q_bar, v_bar = np.asarray(q_bar, dtype=float), np.asarray(v_bar, dtype=float)
+        q_bar, v_bar = as_numbers("q_bar", q_bar), as_numbers("v_bar", v_bar)
         shape = self.q.shape
         if not q_bar.shape == v_bar.shape == shape:
             raise InputError(
@@ -143,7 +143,7 @@ class Batch:
         InputError
             If a shape does not fit, or states are to move that were not given.
         """
-        theta_dot, (b, n) = np.asarray(theta_dot, dtype=float), (len(self.trajectories), self.simulation.system.n)
+        theta_dot, (b, n) = as_numbers("theta_dot", theta_dot), (len(self.trajectories), self.simulation.system.n)
         pairs = (b, self.simulation.stepper.n_history, n)
         moved = [np.zeros(pairs) if dot is None else np.asarray(dot, dtype=float) for dot in (q_dot, v_dot)]
         shapes = [theta_dot.shape, *(dot.shape for dot in moved)]
@@ -219,7 +219,7 @@ def rollout_batch(
     InputError
         If the shapes do not fit, or a number is not finite; it names the member.
     """
-    thetas = np.array(thetas, dtype=float)
+    thetas = as_numbers("thetas", thetas).copy()
     n_theta = simulation.theta.size
     if thetas.ndim != 2 or thetas.shape[1] != n_theta or not thetas.shape[0]:
         raise InputError(

@@ -21,6 +21,7 @@ from add.commands.cli_runs import (
     plot,
     run_path,
     sampling,
+    say_experiments,
     view,
     workers_for,
     write_and_say_report,
@@ -96,6 +97,7 @@ def simulate(console: shared.Console, scene: str, output: str | None, force: boo
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene, runs=True)
+    say_experiments(console, loaded)
     built = loaded.build()
     compile_others(built.simulation)
     console.heed(warn({"scene": built}))

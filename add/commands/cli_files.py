@@ -200,6 +200,7 @@ _NO_LIMIT = "this is no limit of a signal"
 @click.option("--signal", "names", multiple=True, metavar="NAME", help="A signal to export [default: all].")
 @click.option("--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH")
 @click.option("--max-rate", "rates", multiple=True, metavar="NAME=RATE")
+@click.option("--experiment", metavar="NAME", help="Whose controls or motion [default: the first motion].")
 @click.option("-o", "--output", required=True, type=click.Path())
 @shared.strict
 def export(
@@ -210,6 +211,7 @@ def export(
     names: tuple[str, ...],
     limits: tuple[str, ...],
     rates: tuple[str, ...],
+    experiment: str | None,
     output: str,
     **asked: bool,
 ) -> None:
@@ -228,7 +230,15 @@ def export(
     --max-rate : Largest change in a signal's unit a second [default, of a position servo: what the robot's file says].
     --output : File to write, such as controls.csv or controls.mcap.
     """
-    from add.commands.export import Limits, beyond_limits, limits_of_servos, motion_with, sampled_controls, scene_of
+    from add.commands.export import (
+        Limits,
+        beyond_limits,
+        limits_of_servos,
+        motion_with,
+        sampled_controls,
+        scene_of,
+        scene_that_plays,
+    )
     from add.mocap.write import write_mcap, write_signals
 
     what = [kind for kind, wanted in asked.items() if wanted]
@@ -237,11 +247,12 @@ def export(
     if what != ["controls"]:
         if names or limits or rates:
             raise click.UsageError("--signal, --limit and --max-rate are for --controls.")
-        _motion(console, source, Path(output), rate, what[0])
+        _motion(console, _source_of(console, source, experiment), Path(output), rate, what[0])
         return
     if rate is None:
         raise click.UsageError("--controls needs --rate.")
-    built = scene_of(source).build()
+    bag = Path(output).suffix.lower() == ".mcap"
+    built = scene_that_plays(scene_of(source), experiment, whole=bag).build()
     signals = sampled_controls(built, rate, names)
     servos = limits_of_servos(built.scene)
     kept = {name: servos[name] for name in {signal.name for signal in signals} & set(servos)}
@@ -262,7 +273,7 @@ def export(
     for warning in warnings:
         _log.warning("%s", warning)
     console.heed(warnings)
-    if Path(output).suffix.lower() == ".mcap":
+    if bag:
         write_mcap(output, motion_with(built, signals))
     else:
         write_signals(Path(output), signals)
@@ -271,6 +282,25 @@ def export(
         "file": output, "samples": int(signals[0].times.size), "rate": rate,
         "columns": [f"{signal.name} [{signal.unit}]" for signal in signals], "warnings": warnings,
     })  # fmt: skip
+
+
+def _source_of(console: Console, source: str, experiment: str | None) -> str:
+    """Return the folder of a run, whose trajectory is that of its first experiment, or the file of another one."""
+    folder = Path(source)
+    others = [path.stem.removeprefix("trajectory_") for path in sorted(folder.glob("trajectory_*.h5"))]
+    if not folder.is_dir() or (experiment is None and not others):
+        return source
+    from add.commands.export import require_experiment, scene_of
+
+    first, *_ = [item.name for item in scene_of(folder).experiments] or [""]
+    known = [name for name in (first, *others) if name]
+    if experiment is None:
+        warning = f"this is the motion of experiment '{first}': --experiment for {', '.join(others)}"
+        _log.warning("%s", warning)
+        console.heed([warning])
+        return source
+    require_experiment(experiment, known)
+    return source if experiment == first else str(folder / f"trajectory_{experiment}.h5")
 
 
 def _motion(console: Console, source: str, output: Path, rate: float | None, what: str) -> None:
@@ -289,7 +319,19 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     n = write(data, output, rate)
     written = f"{output.with_suffix('')}/" if output.suffix == ".obj" else str(output)  # a file for each moment
     console.say(f"{n} moments: {written}")
+    if what == "markers" and (directions := _directions(path)):
+        console.say(f"left out, since directions are no points: {', '.join(directions)}")
     console.result({"file": str(output), "samples": n})
+
+
+def _directions(run: Path) -> list[str]:
+    """Return the markers of a run's scene that are directions."""
+    from add.io.runfolder import SCENE, RunFolder
+
+    if not run.is_dir():
+        return []
+    scene = RunFolder(run, create=False).known(SCENE)
+    return [name for name, marker in scene.get("markers", {}).items() if "direction" in marker]
 
 
 def _number(text: str, option: str, whole: str) -> float:

@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from add.commands import console as shared
-from add.commands.cli_runs import existing, loaded_scene, run_path, sampling, workers_for, write_and_say_report
+from add.commands.cli_runs import (
+    existing,
+    loaded_scene,
+    run_path,
+    sampling,
+    say_experiments,
+    workers_for,
+    write_and_say_report,
+)
 from add.commands.console import Console, require_new, say_left_behind, tell
 from add.commands.report_texts import end_text, how_far, with_bar
 
@@ -199,6 +207,7 @@ def predict(
     --side : How likely a marker ends beyond a value [m], such as tip.x=0.3; may be repeated.
     """
     loaded = loaded_scene(console, scene)
+    say_experiments(console, loaded)
     fit, begun = existing(run), None if start is None else existing(start)
     if samples is not None:
         from add.commands.other_motions import Asked

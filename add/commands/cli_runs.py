@@ -11,7 +11,7 @@ from add.commands import console as shared
 from add.commands.console import Console, counted_bar, samples_bar, say_contents
 from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
-from add.summary import counted
+from add.summary import counted, few
 
 NO_MEMORY = "the memory was not enough"
 
@@ -68,7 +68,16 @@ def sampling(console: Console, loaded: Any, scene: str, at: Path, command: str, 
 
 def run_path(scene: str, output: str | None, mark: str = "") -> Path:
     """Return where the run of a scene is to lie, where nobody says it under the name of its file and ``mark``."""
+    if output is not None and not output.strip():  # such as that of a variable that is not set
+        raise InputError("no name of a folder", place="-o", found=f"'{output}'", expected="a run folder")
     return Path(output or f"runs/{Path(scene).stem}{mark}")
+
+
+def say_experiments(console: Console, loaded: Any) -> None:
+    """Say that a scene runs without what its experiments override."""
+    names = [repr(item.name) for item in loaded.experiments if item.overrides]
+    if names:
+        console.say(f"the scene itself, without what experiments override: {few(names, 4)}; `add optimize` runs each")
 
 
 def existing(path: Any) -> Any:

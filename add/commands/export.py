@@ -24,6 +24,7 @@ from add.scene import Scene, load_scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import signal_of
 from add.scene.build.run_data import run_data
+from add.scene.read.reader import experiment_scenes
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.scene import SceneSpec
@@ -68,6 +69,33 @@ def scene_of(path: str | Path) -> Scene:
         if (folder / name).is_file():
             return load_scene(folder / name)
     raise InputError("this folder holds no run", file=folder, expected=f"{FITTED} or {SCENE}")
+
+
+def require_experiment(name: str, known: Sequence[str]) -> None:
+    """Refuse a name that no experiment has."""
+    require_known((name,), known or ["no experiment"], "there is no such experiment", place="--experiment")
+
+
+def scene_that_plays(scene: Scene, experiment: str | None, *, whole: bool) -> Scene:
+    """Return the scene of an experiment; without a name what all play, signals or ``whole`` motions.
+
+    Raises
+    ------
+    InputError
+        If there is no such experiment, or they differ and none is named.
+    """
+    scenes = experiment_scenes(scene)
+    if experiment is not None:
+        require_experiment(experiment, list(scenes) if scene.experiments else [])
+        return scenes[experiment]
+    sections = {path.split(".")[0] for item in scene.experiments for path in item.overrides}
+    if len(scenes) == 1:
+        return next(iter(scenes.values()))
+    if sections if whole else sections & {"signals", "time"}:
+        what = "motions" if whole else "controls"
+        raise InputError(f"the experiments have {what} of their own", place="--experiment",
+                         expected=f"one of {', '.join(scenes)}")  # fmt: skip
+    return scene
 
 
 def sampled_controls(built: BuiltScene, rate: float, names: tuple[str, ...] = ()) -> list[Samples]:

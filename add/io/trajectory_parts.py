@@ -374,8 +374,8 @@ class ContactData(Part):
         return self.places[part], self.forces[part]
 
     def of_state(self, k: int) -> slice:
-        """Return the rows of state ``k``."""
-        return slice(int(self.offsets[k]), int(self.offsets[k + 1])) if len(self.offsets) else slice(0, 0)
+        """Return the rows of state ``k``; -1 is the last one."""
+        return slice(*self.offsets[range(len(self.offsets) - 1)[k] :][:2].tolist()) if len(self.offsets) else slice(0)
 
 
 @final

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from add.errors import InputError
+from add.mocap.formats.plain import COVARIANCE, POSITION, QUATERNION, SPIN_WORLD, VELOCITY
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording, Signal, Take
 
@@ -99,9 +100,20 @@ def write_c3d(path: str | os.PathLike[str], recording: Recording) -> None:
 
 
 def write_pose_csv(path: str | os.PathLike[str], pose: PoseRecording) -> None:
-    """Write the pose of a body so that `read_pose_csv` gives it back: `time_s, x_m, y_m, z_m, qw, qx, qy, qz`."""
-    rows = np.column_stack([pose.times, pose.position, pose.quaternion]).tolist()
-    _write(os.fspath(path), [["time_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"], *map(_cells, rows)], ",")
+    """Write the pose of a body so that `read_pose_csv` gives it back, with rates, covariances and other columns."""
+    upper = None if pose.covariance is None else pose.covariance[:, *np.triu_indices(6)]
+    parts = [
+        (POSITION, pose.position),
+        (QUATERNION, pose.quaternion),
+        (VELOCITY, pose.velocity),
+        (SPIN_WORLD, pose.angular_velocity),
+        (COVARIANCE, upper),
+        *(((name,), values) for name, values in pose.extra.items()),
+    ]
+    given = [(names, values) for names, values in parts if values is not None]
+    header = ["time_s", *chain.from_iterable(names for names, _ in given)]
+    rows = np.column_stack([pose.times, *(values for _, values in given)]).tolist()
+    _write(os.fspath(path), [header, *map(_cells, rows)], ",")
 
 
 def write_signals(path: str | os.PathLike[str], signals: Sequence[Signal]) -> list[Path]:

@@ -78,7 +78,8 @@ class Trajectory(Summarised):
         return Replay(self.start, self.records)
 
     def state(self, k: int) -> State:
-        """Return the state after step ``k``."""
+        """Return the state after step ``k``; -1 is the last one."""
+        k = _counted(k, self.n_steps + 1)
         if k == 0:
             return self.initial
         unchanged = self.records[k - 1].unchanged
@@ -90,7 +91,8 @@ class Trajectory(Summarised):
         return State(float(self.t[k]), step, q, v, self.records[k - 1].carry)
 
     def step(self, k: int) -> Step:
-        """Return step ``k``, counted from zero, with the states around it."""
+        """Return step ``k``, counted from zero, with the states around it; -1 is the last one."""
+        k = _counted(k, self.n_steps)
         return Step(self.state(k), self.records[k], self.state(k + 1))
 
     def states(self) -> Iterator[State]:
@@ -98,13 +100,15 @@ class Trajectory(Summarised):
         return (self.state(k) for k in range(self.n_steps + 1))
 
     def after(self, k: int) -> "Trajectory":
-        """Return the part that begins with the state after step ``k``."""
+        """Return the part that begins with the state after step ``k``; -1 is the last one."""
+        k = _counted(k, self.n_steps + 1)
         if k == 0:
             return self
         return Trajectory(self.t[k:], self.q[k:], self.v[k:], None, self.records[k:], self.state(k))
 
     def kinematics(self, k: int) -> Kinematics:
         """Return the kinematics at time ``t[k]``; accelerations of the first state are zero."""
+        k = _counted(k, self.n_steps + 1)
         if k:
             record = self.records[k - 1]  # whose coordinates are where the equations of the step hold
             unchanged = record.unchanged
@@ -122,6 +126,13 @@ class Trajectory(Summarised):
             ("solves", f"{iterations} iterations of Newton's method, {attempts} steps by a fallback"),
         ]
         return Summary("Trajectory", tuple(rows))
+
+
+def _counted(k: int, n: int) -> int:
+    """Return the number of one of n states or steps; a negative one counts from the end."""
+    if not -n <= k < n:
+        raise InputError("the run has no such state or step", place="k", found=k, expected=f"from {-n} to {n - 1}")
+    return k % n
 
 
 @final

@@ -183,7 +183,7 @@ def screenshot(
         What was written.
     """
     path = _target(path, PICTURES)
-    _require_finite(time)
+    _require_time(data, time)
     with _off_screen(size) as plotter:
         scene = Scene3D(data, plotter, look, OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
@@ -301,7 +301,7 @@ def export_html(
         What was written.
     """
     path = _target(path, (".html", ".htm"))
-    _require_finite(time)
+    _require_time(data, time)
     with _off_screen((1280, 800)) as plotter:
         scene = Scene3D(data, plotter, replace(look or Look(), camera=(look or Look()).camera.removeprefix("follow ")))
         text = page(scene, path.stem, time, progress)
@@ -310,9 +310,12 @@ def export_html(
     return path
 
 
-def _require_finite(time: float | None) -> None:
-    if time is not None and not np.isfinite(time):
-        raise InputError("impossible time of a picture", found=time, expected="a number [s]")
+def _require_time(data: RunData, time: float | None) -> None:
+    """Refuse a time at which a run has no state, but for rounding."""
+    first, last = float(data.t[0]), float(data.t[-1])
+    room = 1e-9 * max(1.0, abs(last))
+    if time is not None and not first - room <= time <= last + room:
+        raise InputError("impossible time of a picture", found=time, expected=f"within [{first:g}, {last:g}] s")
 
 
 def _target(path: str | PathLike[str], suffixes: tuple[str, ...]) -> Path:

@@ -35,6 +35,26 @@ def test_kinds_numbers_vectors():
         as_vector("x", [[1], [2]], 2)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1.0 + 2.0j]), [1j], "3.5", ["1", "2"], b"3", None, [None, 1.0], np.array(["1"]),
+        np.datetime64("2020-01-01"), np.ma.array([1.0, 2.0], mask=[False, True]), np.array([1.0, None]),
+    ],
+)  # fmt: skip
+def test_what_numpy_would_make_numbers_of(value):
+    with pytest.raises(InputError, match="x: these are no numbers"):
+        as_numbers("x", value)
+
+
+def test_numbers_of_any_kind():
+    rows = np.arange(6.0).reshape(2, 3)
+    rows.flags.writeable = False
+    kinds = (rows.astype(np.float32), rows.astype(np.int8), rows.astype(np.float16), rows.astype(object), rows.tolist())
+    for value in (*kinds, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2], np.ma.array(rows)):
+        np.testing.assert_array_equal(as_numbers("x", value), rows)
+
+
 @pytest.fixture(scope="module")
 def scene():
     return add.scene_from_dict(BALL)
@@ -46,6 +66,17 @@ WRONG = {
     "overrides of a path": (lambda _: add.apply_overrides("a.json", {}), "found str 'a.json'; .*load_scene"),
     "overrides in a list": (lambda s: add.apply_overrides(s, [("time.dt", 1)]), "overrides: wrong type .found list"),
     "no recording": (lambda _: add.read_take(None), "recording: wrong type .found NoneType"),
+    "a marker that is not there": (
+        lambda s: s.build().marker("center"),
+        "no marker of this name; did you mean 'centre'",
+    ),
+    "a state beyond the end": (lambda s: s.build().run().state(4), "state or step .found 4; expected from -4 to 3"),
+    "a step beyond the end": (lambda s: s.build().run().step(3), "state or step .found 3; expected from -3 to 2"),
+    "a state before the start": (lambda s: s.build().run().kinematics(-5), "no such state or step .found -5"),
+    "a place as a set": (
+        lambda s: add.apply_overrides(s, {"bodies.ball.position": {0.0, 1.0, 2.0}}),
+        "a set has no order .found {0.0, ",
+    ),
     "steps in words": (lambda s: s.build().run(n_steps="3"), "n_steps: impossible number .found '3'"),
     "steps behind zero": (lambda s: s.build().run(n_steps=-1), "n_steps: impossible number .found -1"),
     "theta of others": (lambda s: s.build().run(np.zeros(2)), "theta: wrong shape .found .2,."),
@@ -54,6 +85,26 @@ WRONG = {
     "x in rows": (lambda s: s.inverse_problem().values(np.zeros((1, 3))), "x: wrong shape"),
     "x in words": (lambda s: s.inverse_problem().residuals("x"), "x: these are no numbers"),
 }
+
+
+def test_states_from_the_end(scene):
+    """-1 is the last state with its own rates, time and steps behind it, as of the arrays of the run."""
+    run = scene.build().run()
+    for k in (-1, -2):
+        kin, state = run.kinematics(k), run.state(k)
+        np.testing.assert_array_equal([kin.v, state.v[0]], [run.v[k], run.v[k]])
+        assert (kin.t, state.t, state.step) == (run.t[k], run.t[k], 4 + k)
+        np.testing.assert_array_equal(state.v[1], run.v[k - 1])
+    assert run.step(-1).after.t == run.t[-1] and run.step(-1).before.t == run.t[-2]
+    assert run.after(-1).t.tolist() == [run.t[-1]]
+
+
+def test_what_can_be_gone_through_once_is_a_list(scene):
+    """The scene keeps what a generator gives."""
+    raw = BALL | {"bodies": {"ball": BALL["bodies"]["ball"] | {"position": (float(k) for k in range(3))}}}
+    moved = add.scene_from_dict(raw)
+    for found in (moved, add.apply_overrides(moved, {"time.dt": 0.02})):
+        assert found.bodies["ball"].position == (0.0, 1.0, 2.0)
 
 
 @pytest.mark.parametrize("name", WRONG)

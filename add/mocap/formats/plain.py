@@ -21,13 +21,14 @@ MOST_COLUMNS = 10_000
 _UNITS = ("m", "cm", "mm")
 _UNIT = re.compile(r"_[xyz]_(m|cm|mm)$")
 _COLUMN = re.compile(r"(?P<marker>.+)_(?P<axis>[xyz])_(?P<unit>[A-Za-z]+)")
-_POSITION = ("x_m", "y_m", "z_m")
-_QUATERNION = ("qw", "qx", "qy", "qz")
-_VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")
-_SPIN_WORLD = ("wx_rad_s", "wy_rad_s", "wz_rad_s")
+#: Columns of poses.
+POSITION = ("x_m", "y_m", "z_m")
+QUATERNION = ("qw", "qx", "qy", "qz")
+VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")
+SPIN_WORLD = ("wx_rad_s", "wy_rad_s", "wz_rad_s")
 _SPIN_BODY = ("wx_body_rad_s", "wy_body_rad_s", "wz_body_rad_s")
 _SIGMAS = ("sigma_position_m", "sigma_angle_rad")
-_COVARIANCE = tuple(f"cov_{i}{j}" for i in range(1, 7) for j in range(i, 7))
+COVARIANCE = tuple(f"cov_{i}{j}" for i in range(1, 7) for j in range(i, 7))
 _ANGLE, _RATE = "_rad", "_rad_s"
 
 
@@ -155,34 +156,34 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
     file = os.fspath(path)
     with naming(file=file):
         table = _opened(file, columns)
-        known = (_POSITION, _QUATERNION, _VELOCITY, _SPIN_WORLD, _SPIN_BODY, _SIGMAS, _COVARIANCE)
+        known = (POSITION, QUATERNION, VELOCITY, SPIN_WORLD, _SPIN_BODY, _SIGMAS, COVARIANCE)
         given = {group: table.has(group) for group in known}
-        for what, group in (("position", _POSITION), ("orientation", _QUATERNION)):
+        for what, group in (("position", POSITION), ("orientation", QUATERNION)):
             if not given[group]:
                 raise table.fail(f"the {what} is missing", expected=", ".join(map(repr, group)))
-        if given[_SPIN_WORLD] and given[_SPIN_BODY]:
-            expected = f"either {', '.join(_SPIN_WORLD)} or {', '.join(_SPIN_BODY)}"
+        if given[SPIN_WORLD] and given[_SPIN_BODY]:
+            expected = f"either {', '.join(SPIN_WORLD)} or {', '.join(_SPIN_BODY)}"
             raise table.fail("angular velocity in world axes and in those of the body", expected=expected)
-        if given[_SIGMAS] and given[_COVARIANCE]:
-            expected = f"either {', '.join(_SIGMAS)} or {_COVARIANCE[0]} to {_COVARIANCE[-1]}"
+        if given[_SIGMAS] and given[COVARIANCE]:
+            expected = f"either {', '.join(_SIGMAS)} or {COVARIANCE[0]} to {COVARIANCE[-1]}"
             raise table.fail("two kinds of errors of the pose", expected=expected)
-        grid = table.filled((*_POSITION, *_QUATERNION))
+        grid = table.filled((*POSITION, *QUATERNION))
         named = {heading for group in known for heading in group}
-        quaternion = grid.columns(_QUATERNION)
+        quaternion = grid.columns(QUATERNION)
         frame = off_unit(quaternion)
         if frame is not None:
-            place = f"line {grid.rows[frame] + 1}, columns {', '.join(_QUATERNION)}"
+            place = f"line {grid.rows[frame] + 1}, columns {', '.join(QUATERNION)}"
             norm = f"norm {hypot(*quaternion[frame]):.6g}"
             raise InputError("not a unit quaternion", place=place, found=norm, expected=f"1 within {UNIT:g}")
         recording = PoseRecording(
             grid.values[:, 0],
-            grid.columns(_POSITION),
+            grid.columns(POSITION),
             quaternion,
-            grid.columns(_VELOCITY) if given[_VELOCITY] else None,
-            grid.columns(_SPIN_WORLD) if given[_SPIN_WORLD] else None,
+            grid.columns(VELOCITY) if given[VELOCITY] else None,
+            grid.columns(SPIN_WORLD) if given[SPIN_WORLD] else None,
             {heading: grid.values[:, k] for k, heading in enumerate(table.columns) if k and heading not in named},
             file,
-            _covariances(grid) if given[_SIGMAS] or given[_COVARIANCE] else None,
+            _covariances(grid) if given[_SIGMAS] or given[COVARIANCE] else None,
         )
         if not given[_SPIN_BODY]:
             return recording
@@ -196,7 +197,7 @@ def _covariances(grid: Grid) -> FloatArray:
         return np.einsum("fi,ij->fij", np.repeat(grid.columns(_SIGMAS) ** 2, 3, axis=1), np.eye(6))
     out = np.zeros((len(grid.rows), 6, 6))
     rows, columns = np.triu_indices(6)
-    out[:, rows, columns] = out[:, columns, rows] = grid.columns(_COVARIANCE)
+    out[:, rows, columns] = out[:, columns, rows] = grid.columns(COVARIANCE)
     return out
 
 

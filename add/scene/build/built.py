@@ -20,6 +20,7 @@ from add.scene.build.numbers import SceneParameters
 from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step, StepFunction
+from add.scene.read.paths import require_known
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import HARD
 from add.scene.spec.contact_classes import ContactClasses
@@ -175,6 +176,7 @@ class BuiltScene(Summarised):
 
     def marker(self, name: str) -> PointMap:
         """Return the point, or direction, of one marker."""
+        require_known("marker", name, self.marker_names, "markers")
         return self.markers.select(np.array([self.marker_names.index(name)]))
 
     @property

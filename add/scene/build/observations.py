@@ -7,6 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from add.bodies import LinkBody, RigidBody
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -73,8 +74,10 @@ def observations(built: BuiltScene, names: Sequence[str]) -> Observations:
     names : sequence of str
         ``time`` [s]; ``markers.NAME``, ``markers.NAME.velocity`` [m], [m/s]; of rigid bodies ``bodies.NAME.position``,
         ``.orientation`` (unit quaternion w, x, y, z, the one with w >= 0), ``.velocity``, ``.angular_velocity`` (world
-        axes); of hinges ``couplings.NAME.angle`` (from the scene's poses, in (-pi, pi]) and ``.rate`` [rad], [rad/s];
-        ``contact.BODY``, the force of all contacts on a body [N].
+        axes), the position that of the frame's origin, as in a scene, the velocity that of the centre of mass, of a
+        link of its frame's origin; of hinges ``couplings.NAME.angle`` (from the poses at t = 0, in (-pi, pi]) and
+        ``.rate`` [rad], [rad/s]; ``contact.BODY``, the force of all contacts on a body, on all its links
+        or nodes [N].
 
     Raises
     ------
@@ -145,6 +148,15 @@ def _motion(built: BuiltScene, seen: Seen, start: int) -> tuple[FloatArray, Floa
 
 def _frame(built: BuiltScene, name: str, body: str, key: str) -> Callable[[Seen], FloatArray]:
     start, function = _rows(built, name, body), _FRAMES[key][1]
+    item = built.model.body(body)
+    if key == "position" and isinstance(item, RigidBody) and item.moves:  # its coordinates are the centre of mass
+        centre = built.model.system.parameters[f"bodies.{body}.centre"].indices
+
+        def origin(seen: Seen) -> FloatArray:
+            x, w, *_ = _motion(built, seen, start)
+            return np.asarray(x - rotation_matrix(w) @ seen.theta[centre])
+
+        return origin
     return lambda seen: function(*_motion(built, seen, start)).copy()
 
 
@@ -154,8 +166,13 @@ def _hinge(built: BuiltScene, name: str, coupling: str, rate: bool) -> Callable[
     item = hinges[coupling]
     ends = [item.a.body, item.b.body]
     starts = [None if body is None else _rows(built, name, body) for body in ends]
-    poses = [None if body is None else built.numbers.place(f"bodies.{body}.orientation") for body in ends]
-    axis_of = built.model.system.parameters[f"couplings.{coupling}.axis.a"].indices
+    # Orientations at t = 0, of given motions where they begin: the hinge's own angle counts from these.
+    layout = built.model.system.parameters
+    known = {entry.name for entry in layout.entries}
+    blocks = [None if body is None else f"bodies.{body}.orientation" for body in ends]
+    began = [block if f"{block}.begins" not in known else f"{block}.begins" for block in blocks]
+    poses = [None if block is None else layout[block].indices for block in began]
+    axis_of = layout[f"couplings.{coupling}.axis.a"].indices
 
     def function(seen: Seen) -> FloatArray:
         turns, spins, first = [], [], []
@@ -163,7 +180,7 @@ def _hinge(built: BuiltScene, name: str, coupling: str, rate: bool) -> Callable[
             _, w, _, w_dot = (np.zeros(3),) * 4 if start is None else _motion(built, seen, start)
             turns.append(rotation_matrix(w))
             spins.append(left_jacobian(w) @ w_dot)
-            first.append(rotation_matrix(np.zeros(3) if pose is None else seen.values[pose]))
+            first.append(rotation_matrix(np.zeros(3) if pose is None else seen.theta[pose]))
         axis = seen.theta[axis_of]
         if rate:
             return np.array([turns[0] @ axis @ (spins[1] - spins[0])])
@@ -178,16 +195,18 @@ def _hinge(built: BuiltScene, name: str, coupling: str, rate: bool) -> Callable[
 
 def _contact(built: BuiltScene, name: str, body: str) -> Callable[[Seen], FloatArray]:
     require_known("body", body, [one.name for one in built.model.bodies], name)
-    rows = built.model.lift.rows[body]
-    framed = body in {one.name for one in built.model.bodies if one.has_frame}
+    model = built.model
+    links = [one.name for one in model.bodies if isinstance(one, LinkBody) and one.tree == body]
+    parts = [model.lift.rows[part].slice for part in links or [body]]
+    framed = bool(links) or model.body(body).has_frame
 
     def function(seen: Seen) -> FloatArray:
         kin, record = seen.kin, seen.record
         if record is not None:  # the forces of a step are those at its end, before a change of chart
             before = record.unchanged if record.unchanged is not None else seen.state
             kin = Kinematics(before.q[0], record.kin.v, record.kin.a, record.kin.t, record.kin.step)
-        force, _ = contact_forces(built.model, built.simulation, kin, record, seen.theta)
-        on_body = force[rows.slice].reshape(-1, 3)
-        return on_body[0] if framed else on_body.sum(axis=0)
+        force, _ = contact_forces(model, built.simulation, kin, record, seen.theta)
+        on_parts = [force[part].reshape(-1, 3) for part in parts]
+        return np.sum([part[0] if framed else part.sum(axis=0) for part in on_parts], axis=0)
 
     return function

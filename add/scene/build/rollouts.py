@@ -155,8 +155,8 @@ class Rollout:
         InputError
             If a shape does not fit, or the steps have no derivative.
         """
-        q_bar = np.asarray(q_bar, dtype=float)
-        v_bar = np.zeros_like(q_bar) if v_bar is None else np.asarray(v_bar, dtype=float)
+        q_bar = as_numbers("q_bar", q_bar)
+        v_bar = np.zeros_like(q_bar) if v_bar is None else as_numbers("v_bar", v_bar)
         return {name: bar[0] for name, bar in self.runs.pullback(q_bar[None], v_bar[None]).items()}
 
     def jvp(self, tangents: Values) -> tuple[FloatArray, FloatArray]:

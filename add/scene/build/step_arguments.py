@@ -30,6 +30,8 @@ from add.typing import FloatArray, IntArray, as_numbers
 #: Name -> a row a member.
 Rows = Mapping[str, FloatArray]
 
+#: Share of a bound by which the same number in single precision, as policies have it, may be beyond it.
+_ROUNDING = float(np.finfo(np.float32).eps)
 #: Lowest and highest value of a control.
 Bounds = tuple[ArrayLike, ArrayLike]
 
@@ -87,7 +89,8 @@ class StepArguments:
             if name not in control:
                 continue
             rows = control[name]
-            outside = np.argwhere(~((rows >= low) & (rows <= high)))
+            least, most = low - _ROUNDING * np.abs(low), high + _ROUNDING * np.abs(high)
+            outside = np.argwhere(~((rows >= least) & (rows <= most)))
             if outside.size:
                 k = int(outside[0, 0])
                 raise InputError(

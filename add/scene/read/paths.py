@@ -14,6 +14,8 @@ from add.errors import InputError
 from add.summary import few
 
 _MISSING = object()
+#: What has entries and is no list.
+_WORDS = (str, bytes, bytearray)
 
 
 def nearest(word: str, known: Any) -> str | None:
@@ -124,9 +126,11 @@ def plain(value: Any) -> Any:
         return plain(kinds | given)
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, set | frozenset):
+        raise InputError("a set has no order", found=f"{value!r:.80}", expected="a list")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [plain(item) for item in value] if isinstance(value, Iterable) and not isinstance(value, _WORDS) else value
 
 
 Pattern = tuple[str, ...]

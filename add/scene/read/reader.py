@@ -344,6 +344,9 @@ def _experiment_raw(raw: dict[str, Any], full: dict[str, Any], k: int) -> tuple[
         if section in shared and not of_cloud(full, path, OWN_OF_CLOUDS):
             at = f"experiments.{k}.overrides.{path}"
             problems.append(Problem(at, f"an experiment cannot override '{section}': all share it", f"'{path}'"))
+        if section == "recording" and item.get("recording") is not None:
+            said = "the experiment has a recording of its own, to which this does not apply"
+            problems.append(Problem(f"experiments.{k}.overrides.{path}", said, f"'{path}'", f"experiments.{k}.{path}"))
     if not problems:
         problems = _override(result, full, item.get("overrides", {}), f"experiments.{k}.overrides")
     if item.get("recording") is not None:

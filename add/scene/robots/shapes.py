@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from add.io.surfaces import read_surfaces
 from add.kernels import shape_codes
 from add.scene.robots.inertia import from_quaternion, from_rpy, plane_axes
 from add.scene.robots.model import Place, RobotGeometry, here
-from add.scene.robots.xml_file import Source, XmlNode
+from add.scene.robots.xml_file import Source, XmlNode, numbers_in
 from add.ties import unit_vector
 from add.typing import FloatArray
 
@@ -82,7 +83,7 @@ class MeshFiles:
         return paths + [Path(root) / package / path for root in roots if root]
 
     def read(self, name: str, scale: FloatArray) -> tuple[Path, TriangleSurface]:
-        """Return the file and its surface, scaled; a scale that mirrors turns the triangles.
+        """Return the file and its surface [m], scaled; a scale that mirrors turns the triangles.
 
         Raises
         ------
@@ -97,7 +98,7 @@ class MeshFiles:
         if isinstance(surface, InputError):
             raise surface
         triangles = surface.triangles[:, ::-1] if scale.prod() < 0.0 else surface.triangles
-        return path, TriangleSurface(surface.vertices * scale, triangles)
+        return path, TriangleSurface(surface.vertices * scale * _unit(path), triangles)
 
     def _expected(self, name: str) -> str:
         scheme, mark, rest = name.partition("://")
@@ -107,6 +108,20 @@ class MeshFiles:
             return "a path, package://, model:// or file://"
         package = rest.partition("/")[0]
         return f"a folder '{package}' above the robot's file or in `packages`"
+
+
+#: Beginning of a COLLADA file, which says its unit before anything else, and where [bytes].
+_BEGINNING, _METER = 2**16, re.compile(rb"<unit\b[^>]*?\bmeter\s*=\s*[\"']([^\"']*)[\"']")
+
+
+def _unit(path: Path) -> float:
+    """Return the unit of a mesh file in metres: what a COLLADA file says, which its reader leaves out; else one."""
+    if path.suffix.lower() != ".dae":
+        return 1.0
+    with path.open("rb") as file:
+        found = _METER.search(file.read(_BEGINNING))
+    said = numbers_in(found[1].decode("ascii", "replace")) if found else None
+    return said[0] if said is not None and len(said) == 1 and said[0] > 0.0 else 1.0
 
 
 # --- Boxes, balls, capsules, cylinders by their sizes [m]: half the edges of a box; radius and half-length of others

@@ -139,3 +139,14 @@ def test_from_outside(tmp_path, monkeypatch, alone, capsys):
     with pytest.raises(SystemExit) as end:
         main(["optimize", "scene.json", "--cluster", "tcp://127.0.0.1", "-o", "run", "--force", "-q"])
     assert end.value.code == 2 and RunFolder("run", create=False).read_json("result.json")["status"] == "done"
+
+
+@pytest.mark.parametrize(("scene", "said"), [(TWO, True), (SCENE, False)])
+def test_a_simulation_says_what_it_leaves_out(tmp_path, monkeypatch, capsys, scene, said):
+    """`add simulate` runs the scene itself, not what its experiments make of it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "throws.json").write_text(json.dumps(scene))
+    with pytest.raises(SystemExit) as end:
+        main(["simulate", "throws.json", "-o", "run"])
+    text = "the scene itself, without what experiments override: 'high'; `add optimize` runs each"
+    assert end.value.code == 0 and (text in capsys.readouterr().out) == said

@@ -119,6 +119,48 @@ def test_fitted_numbers_of_a_run_are_exported(path, tmp_path):
     assert head == ["time_s", "aim [rad]"] and np.abs(numbers[:, 1]).max() < 1e-4
 
 
+def test_controls_are_those_of_an_experiment(path, tmp_path, caplog):
+    """Numbers that a fit found for one take alone are its overrides; the scene itself has the start of all."""
+    out, numbers = tmp_path / "found.csv", {}
+    ends = {"a": 1.0, "b": 2.0}
+    own = [{"name": n, "overrides": {"signals.lift.values": [[0, 0, 0], [0, 0, z]]}} for n, z in ends.items()]
+    path.write_text(json.dumps(SCENE | {"experiments": own}))
+    asked = ("--controls", "--rate", 50, "-o", out)
+    failed = run(path, *asked).exception
+    assert str(failed) == "--experiment: the experiments have controls of their own (expected one of a, b)"
+    for name in "ab":
+        assert run(path, *asked, "--experiment", name).exit_code == 0
+        numbers[name] = table(out)[1][-1, 4]
+    assert numbers["b"] == pytest.approx(2.0 * numbers["a"]) and numbers["a"] > 0.0
+    assert "no such experiment (found c; expected a, b)" in str(run(path, *asked, "--experiment", "c").exception)
+    path.write_text(json.dumps(SCENE | {"experiments": own[1:]}))
+    assert run(path, *asked).exit_code == 0 and table(out)[1][-1, 4] == numbers["b"]
+    path.write_text(json.dumps(SCENE))
+    assert "no such experiment (found a" in str(run(path, *asked, "--experiment", "a").exception)
+
+
+def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
+    folder, out = tmp_path / "run", tmp_path / "markers.csv"
+    own = [{"name": "a"}, {"name": "b", "overrides": {"bodies.arm.position": [0, 0, 1]}}]
+    changes = {"couplings": {}, "parameters": [{"path": "bodies.arm.mass"}], "objective": SCENE["objective"][1:]}
+    changes["markers"] = SCENE["markers"] | {"nose": {"body": "arm", "direction": [1, 0, 0]}}
+    path.write_text(json.dumps(SCENE | changes | {"experiments": own}))
+    done = CliRunner().invoke(cli, ["optimize", str(path), "-o", str(folder), "-q"])
+    assert done.exit_code == 0, done.output
+    heights = {}
+    for name in ("a", "b", None):
+        caplog.clear()
+        done = run(folder, "--markers", "-o", out, *(("--experiment", name) if name else ()))
+        assert done.exit_code == 0, done.output
+        head, numbers = table(out)
+        assert head == ["time_s", "tip_x_m", "tip_y_m", "tip_z_m"]
+        assert ("left out, since directions are no points: nose" in done.output) == (name != "b")
+        heights[name] = numbers[0, 3]
+        assert ("this is the motion of experiment 'a': --experiment for b" in caplog.text) == (name is None)
+    assert heights["a"] == heights[None] == heights["b"] - 1.0
+    assert "no such experiment (found c" in str(run(folder, "--markers", "-o", out, "--experiment", "c").exception)
+
+
 def test_vectors_and_scalars(path):
     built = add.load_scene(path).build()
     assert [s.name for s in sampled_controls(built, 10.0, ("lift",))] == ["lift.x", "lift.y", "lift.z"]

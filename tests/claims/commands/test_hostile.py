@@ -289,3 +289,12 @@ def test_a_file_that_cannot_be_used(add, here):
     """What the system refuses is one error, whatever it is: here a name that is too long for it."""
     code, _, err = add("simulate", "scene.json", "-o", "x" * 300, "-q")
     assert code == 2 and err.startswith("error: x") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["simulate", "optimize", "converge", "sweep"])
+def test_an_empty_name_of_a_folder_is_none(add, here, command):
+    """As of a variable that is not set: nothing may lie, or be replaced, under the name of the scene instead."""
+    more = ["--parameter", "bodies.box.velocity.0=-1:1:2"] if command == "sweep" else []
+    code, _, err = add(command, "scene.json", "-o", "", "-q", *more)
+    assert (code, err) == (2, "error: -o: no name of a folder (found ''; expected a run folder)\n")
+    assert not (here / "runs").exists()

@@ -106,6 +106,18 @@ def test_parts_that_do_not_fit():
         ContactData([0, 2, 1], np.zeros((1, 3)), np.zeros((1, 3)))
 
 
+def test_contacts_of_states_from_the_end():
+    """-1 is the last state, as of the arrays of a run; of a state beyond there are none."""
+    contacts = ContactData([0, 1, 3, 3, 4], np.arange(12.0).reshape(4, 3), np.ones((4, 3)))
+    for k in range(4):
+        np.testing.assert_array_equal(contacts.at(k - 4)[0], contacts.at(k)[0])
+    assert [len(contacts.at(k)[0]) for k in (-4, -3, -2, -1)] == [1, 2, 0, 1]
+    for k in (-5, 4):
+        with pytest.raises(IndexError):
+            contacts.at(k)
+    assert not len(ContactData().at(7)[0])
+
+
 @pytest.mark.parametrize(
     "part", ["solids/crate/vertices", "sheets/cloth/edges", "lines/cable/tension", "joints/hinge/axis",
              "contacts/offsets", "goals/spot/points"],

@@ -402,6 +402,11 @@ BAD = [
     ([("experiments.0.overrides", {"parameters.0.start": 1})], "experiments.0.overrides", "all share it"),
     ([("experiments.0.overrides", {"time.dt": -1})], "experiments.0", "time.dt: impossible value"),
     ([("experiments.0.overrides", {"time.duration": 0.25})], "experiments.0", "recording.crop: outside"),
+    (
+        [("experiments.1.overrides", {"recording.time_offset": 0.1})],
+        "experiments.1.overrides.recording.time_offset",
+        "has a recording of its own",
+    ),
     ([("experiments.1.recording.markers.M1", "to")], "experiments.1.recording.markers.M1", LIKE + "'top'"),
     # files
     ([(f"{BALL}.mesh.file", "bal.msh")], f"{BALL}.mesh.file", LIKE + "'ball.msh'"),

@@ -117,6 +117,15 @@ def test_time_moves_the_picture(tmp_path, data):
     assert np.abs(start - end).mean() > 2.0
 
 
+@pytest.mark.parametrize("time", [-0.01, 99.0, np.nan])
+def test_a_time_outside_the_run_is_no_picture(tmp_path, data, time):
+    """Such as milliseconds: the nearest state was drawn without a word."""
+    for draw, name in ((screenshot, "a.png"), (export_html, "a.html")):
+        with pytest.raises(InputError, match=r"impossible time of a picture \(found .*; expected within \[0, "):
+            draw(data, tmp_path / name, time=time)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_whole_motion_is_in_view(tmp_path, data):
     """Bodies in black on white, start and end: nothing touches the frame."""
     import pyvista

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap import AngleRecording, PoseRecording, read_angle_csv, read_pose_csv
+from add.mocap import AngleRecording, PoseRecording, read_angle_csv, read_pose_csv, write_pose_csv
 
 HEADER = "time_s,x_m,y_m,z_m,qw,qx,qy,qz"
 ROWS = "0,1,2,3,1,0,0,0\n0.1,1,2,4,0,0,0,1\n"
@@ -220,3 +220,21 @@ def test_angles_refuse(change, message):
     good = {"names": ("a", "b"), "times": [0.0, 1.0], "angles": np.zeros((2, 2))}
     with pytest.raises(InputError, match=message):
         AngleRecording(**(good | change))
+
+
+def test_a_pose_is_written_with_all_that_it_has(tmp_path):
+    """Rates, covariances, by which a fit weighs its frames, and other columns such as the angle of a joint."""
+    rng, times = np.random.default_rng(0), 0.1 * np.arange(5)
+    roots, quaternion = rng.normal(size=(5, 6, 6)), rng.normal(size=(5, 4))
+    quaternion /= np.linalg.norm(quaternion, axis=1)[:, None]
+    covariance = roots @ roots.transpose(0, 2, 1) + np.eye(6)
+    rates, extra = rng.normal(size=(3, 5, 3)), {"elbow, left": rng.normal(size=5)}
+    for optional in ((rates[1], rates[2], extra, "", covariance), (None, None, {}, "", None)):
+        pose = PoseRecording(times, rates[0], quaternion, *optional)
+        write_pose_csv(tmp_path / "pose.csv", pose)
+        found = read_pose_csv(tmp_path / "pose.csv")
+        np.testing.assert_allclose(found.quaternion, pose.quaternion, rtol=0, atol=1e-15)
+        for name in ("times", "position", "velocity", "angular_velocity", "covariance"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(pose, name))
+        assert found.extra.keys() == pose.extra.keys()
+        np.testing.assert_array_equal(list(found.extra.values()), list(pose.extra.values()))

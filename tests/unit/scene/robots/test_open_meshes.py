@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 
+import numpy as np
 import pytest
 import trimesh
 from click.testing import CliRunner
@@ -11,10 +12,12 @@ from support.robot_files import INERTIAL, joint, link, urdf, written
 
 from add.commands.cli import cli
 from add.errors import InputError
+from add.geometry.triangle_surface import TriangleSurface
 from add.machine import foreign
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
 from add.scene.robots import read_robot
+from add.scene.robots.shapes import MeshFiles
 
 CUBE = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
 CLOSED = ["1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4"]
@@ -116,3 +119,25 @@ def test_a_reader_that_ends_its_process_takes_no_other_file(tmp_path, monkeypatc
     assert [int(one["a"][0]) if isinstance(one, dict) else 0 for one in found] == [4, 0, 4, 0, 0, 4]
     for k, text in ((1, "its reader ended with 3"), (3, "no mood"), (4, "does not come to an end")):
         assert text in str(found[k]) and str(paths[k]) in str(found[k])
+
+
+@pytest.mark.parametrize(
+    ("unit", "metres"),
+    [
+        ('<unit name="inch" meter="0.0254"/>', 0.0254),
+        ("<unit meter = '0.01'/>", 0.01),
+        ("<unit/>", 1.0),
+        ("", 1.0),
+        ('<unit meter="none"/>', 1.0),
+    ],
+)
+def test_a_collada_file_says_its_unit(tmp_path, unit, metres):
+    """Which other programs that read robots count with, beside the `scale` of the robot's file."""
+    box = trimesh.creation.box((1.0, 1.0, 1.0))
+    for name in ("m.dae", "m.stl"):
+        (tmp_path / name).write_text(f'<?xml version="1.0"?><COLLADA><asset>{unit}</asset></COLLADA>')
+    files = MeshFiles(tmp_path / "robot.urdf")
+    surface = TriangleSurface(np.asarray(box.vertices), np.asarray(box.faces))
+    files._read.update({tmp_path / name: surface for name in ("m.dae", "m.stl")})
+    assert np.abs(files.read("m.dae", np.full(3, 2.0))[1].vertices).max() == pytest.approx(metres)
+    assert np.abs(files.read("m.stl", np.full(3, 2.0))[1].vertices).max() == 1.0
