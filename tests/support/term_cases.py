@@ -11,7 +11,7 @@ from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter, Sine, Spline, Table
 from add.equations.term import Term
 from add.geometry import HEX8, TET4, ElementFamily, locate
-from add.materials import Material
+from add.materials import POWER_LAW, Material
 from add.model import Model, build_model
 from add.terms import Elastic, Gravity, Inertia, NodalForce, PointConstraint, Viscous
 from add.testing import check_constraint, check_term
@@ -33,7 +33,7 @@ def material(
             SoftBody("two", rough_box(family, 2), law=law, mean_dilatation=not mean),
         ]
         if exponent is not None:
-            bodies = [replace(body, regions=(replace(body.materials[0], has_exponent=True),)) for body in bodies]
+            bodies = [replace(body, regions=(replace(body.materials[0], viscosity=POWER_LAW),)) for body in bodies]
         model = build_model(bodies)
         (term,) = model.term(kind)
         assert tuple(term.batch.mean_dilatation) == (mean, not mean)
@@ -67,7 +67,7 @@ def shared_material(kind: type[Term]) -> Callable[[np.random.Generator], None]:
         model = build_model([SoftBody("one", rough_box(TET4, 1)), SoftBody("two", rough_box(TET4, 2))])
         (term,) = model.term(kind)
         moduli = np.broadcast_to(term.batch.moduli[0], term.batch.moduli.shape)
-        indices = {"viscosity": term.viscosity, "beta": term.beta} if isinstance(term, Viscous) else {}
+        indices = {"numbers": term.numbers, "beta": term.beta} if isinstance(term, Viscous) else {}
         term = replace(term, **{key: np.full_like(index, index[0]) for key, index in indices.items()})
         term = replace(term, batch=replace(term.batch, moduli=moduli))
         found = check_term(term, deformed(model, rng), random_theta(model, rng), rng=rng, scales={"q": 0.02})
