@@ -19,9 +19,9 @@ Laws are called by address (`add.materials.viscosity`): one text is compiled onc
 import numpy as np
 from numba import types
 
-from add.kernels.borrowed import place_of
+from add.kernels.borrowed import borrowed, place_of
 from add.kernels.by_address import Callee, by_address
-from add.kernels.caching import INNER, THREADED, njit
+from add.kernels.caching import INLINED, INNER, THREADED, njit
 
 
 @njit(**THREADED)
@@ -108,7 +108,7 @@ _dissipation = by_address("law of viscosity", lambda: DISSIPATION)
 STRESS, SLOPES, BY_NUMBERS, SCALE = range(4)
 
 
-@njit(**THREADED)
+@njit(**INLINED)
 def strain_rate(f, fd, d):
     """Write D = sym(F^T F_dot) and return its trace."""
     for i in range(3):
@@ -121,7 +121,7 @@ def strain_rate(f, fd, d):
     return d[0, 0] + d[1, 1] + d[2, 2]
 
 
-@njit(**THREADED)
+@njit(**INLINED)
 def double_product(a, b):
     """Return A : B."""
     total = 0.0
@@ -131,15 +131,21 @@ def double_product(a, b):
     return total
 
 
-@njit(**THREADED)
+@njit(**INLINED)
+def _at(tensors, p):
+    """Return one of several tensors (3, 3), which lie flat: no references are counted, 20 ns each."""
+    return borrowed(tensors, 9 * p, (3, 3))
+
+
+@njit(**INLINED)
 def _rates(e, q, v, elements, f, fd, d, traces):
     """Write F, F_dot, D and tr D at the points of an element, its mean with mean dilatation; return its volume."""
     cells, grads, w, group, mean, _ = elements
     volume, total = 0.0, 0.0
     for p in range(w.shape[1]):
-        gradient_of(q, cells[e], grads[e, p], f[p])
-        gradient_of(v, cells[e], grads[e, p], fd[p])
-        traces[p] = strain_rate(f[p], fd[p], d[p])
+        gradient_of(q, cells[e], grads[e, p], _at(f, p))
+        gradient_of(v, cells[e], grads[e, p], _at(fd, p))
+        traces[p] = strain_rate(_at(f, p), _at(fd, p), _at(d, p))
         volume += w[e, p]
         total += w[e, p] * traces[p]
     if mean[group[e]]:
@@ -148,15 +154,15 @@ def _rates(e, q, v, elements, f, fd, d, traces):
     return volume
 
 
-@njit(**THREADED)
-def _evaluate(place, numbers, d, traces, out):
-    """Write what a function of a law gives at the points of an element to the rows of ``out``."""
+@njit(**INLINED)
+def _evaluate(place, numbers, d, traces, width, out):
+    """Write what a function of a law gives at the points of an element to ``out``, ``width`` numbers each."""
     for p in range(traces.size):
-        square = double_product(d[p], d[p])
-        _dissipation(place, (place_of(numbers), numbers.size, traces[p], square, place_of(out[p])))
+        square, row = double_product(_at(d, p), _at(d, p)), borrowed(out, width * p, (width,))
+        _dissipation(place, (place_of(numbers), numbers.size, traces[p], square, place_of(row)))
 
 
-@njit(**THREADED)
+@njit(**INLINED)
 def _add_stress(e, p, elements, f, s, out):
     """Add w F S G_a of the nodes a of an element to ``out``, at one of its points."""
     cells, grads, w, _, _, _ = elements
@@ -169,20 +175,20 @@ def _add_stress(e, p, elements, f, s, out):
             out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
 
 
-@njit(**THREADED)
+@njit(**INLINED)
 def _vanishes(law, numbers):
     """Whether a group has no viscosity: neither of the stiffness nor of the number that its law is a multiple of."""
     return numbers[0] == 0.0 and numbers[1] == 0.0 and law[SCALE] >= 0 and numbers[law[SCALE]] == 0.0
 
 
-@njit(**THREADED)
-def _average(w, volume, values):
-    """Set column 0 of the points (nq, m) of an element to its average."""
+@njit(**INLINED)
+def _average(w, volume, width, values):
+    """Set the first number of every point of an element to its average."""
     total = 0.0
     for p in range(w.size):
-        total += w[p] * values[p, 0]
+        total += w[p] * values[width * p]
     for p in range(w.size):
-        values[p, 0] = total / volume
+        values[width * p] = total / volume
 
 
 @njit(**THREADED)
@@ -190,30 +196,31 @@ def viscous_residual(q, v, elements, law, numbers, along, out):
     """Add the viscous forces, w P_v G_a per point and node, to ``out``; those along a change of the numbers if any."""
     cells, _, w, group, mean, _ = elements
     nq, n = w.shape[1], numbers.shape[1]
-    f, fd, d, traces = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-    slopes, by = np.empty((nq, 2)), np.empty((nq, 2 * n))
+    f, fd, d, traces = np.empty(9 * nq), np.empty(9 * nq), np.empty(9 * nq), np.empty(nq)
+    slopes, by = np.empty(2 * nq), np.empty(2 * n * nq)
     for e in range(cells.shape[0]):
         g = group[e]
         if along.size == 0 and _vanishes(law, numbers[g]):
             continue
         volume = _rates(e, q, v, elements, f, fd, d, traces)
         if along.size == 0:
-            _evaluate(law[STRESS], numbers[g], d, traces, slopes)
+            _evaluate(law[STRESS], numbers[g], d, traces, 2, slopes)
         else:
-            _evaluate(law[BY_NUMBERS], numbers[g], d, traces, by)
+            _evaluate(law[BY_NUMBERS], numbers[g], d, traces, 2 * n, by)
             slopes[:] = 0.0
             for p in range(nq):
                 for k in range(n):
-                    slopes[p, 0] += along[g, k] * by[p, 2 * k]
-                    slopes[p, 1] += along[g, k] * by[p, 2 * k + 1]
+                    slopes[2 * p] += along[g, k] * by[2 * (n * p + k)]
+                    slopes[2 * p + 1] += along[g, k] * by[2 * (n * p + k) + 1]
         if mean[g]:
-            _average(w[e], volume, slopes)
+            _average(w[e], volume, 2, slopes)
         for p in range(nq):
+            s = _at(d, p)
             for i in range(3):
                 for j in range(3):
-                    d[p, i, j] *= slopes[p, 1]
-                d[p, i, i] += slopes[p, 0]
-            _add_stress(e, p, elements, f[p], d[p], out)
+                    s[i, j] *= slopes[2 * p + 1]
+                s[i, i] += slopes[2 * p]
+            _add_stress(e, p, elements, _at(f, p), s, out)
 
 
 @njit(error_model="numpy", nogil=True)
@@ -240,8 +247,8 @@ def viscous_jacobian(q, v, elements, law, numbers, weight_q, weight_v, data, slo
     """
     cells, grads, w, group, mean, _ = elements
     nn, nq = cells.shape[1], w.shape[1]
-    f, fd, d, traces = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-    slopes, s, turn = np.empty((nq, 5)), np.empty((3, 3)), np.empty((3, 3))
+    f, fd, d, traces = np.empty(9 * nq), np.empty(9 * nq), np.empty(9 * nq), np.empty(nq)
+    slopes, s, turn = np.empty(5 * nq), np.empty((3, 3)), np.empty((3, 3))
     b, h, along, changed = np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3))
     sums = np.empty((4, nn, 3))
     local = np.empty((3 * nn, 3 * nn))
@@ -251,27 +258,28 @@ def viscous_jacobian(q, v, elements, law, numbers, weight_q, weight_v, data, slo
             continue
         local[:] = 0.0
         volume, curved, coupled = _rates(e, q, v, elements, f, fd, d, traces), 0.0, False
-        _evaluate(law[SLOPES], numbers[g], d, traces, slopes)
+        _evaluate(law[SLOPES], numbers[g], d, traces, 5, slopes)
         if mean[g]:
-            _average(w[e], volume, slopes)
+            _average(w[e], volume, 5, slopes)
             sums[:] = 0.0
         for p in range(nq):
-            weight, eta = w[e, p], slopes[p, 1]
-            by_both, by_square = weight * slopes[p, 3], weight * slopes[p, 4]
+            f_p, fd_p, d_p, weight = _at(f, p), _at(fd, p), _at(d, p), w[e, p]
+            pressure, eta = slopes[5 * p], slopes[5 * p + 1]
+            by_both, by_square = weight * slopes[5 * p + 3], weight * slopes[5 * p + 4]
             # s = w c/2 F (weight_v F + weight_q F_dot)^T: the block that (G_a . G_b) multiplies
             for i in range(3):
                 for j in range(3):
-                    turn[i, j] = weight_v * f[p, i, j] + weight_q * fd[p, i, j]
+                    turn[i, j] = weight_v * f_p[i, j] + weight_q * fd_p[i, j]
             for i in range(3):
                 for j in range(3):
                     total = 0.0
                     for k in range(3):
-                        total += f[p, i, k] * turn[j, k]
+                        total += f_p[i, k] * turn[j, k]
                     s[i, j] = 0.5 * eta * weight * total
             for a in range(nn):
                 gr = grads[e, p, a]
                 for i in range(3):
-                    b[a, i] = f[p, i, 0] * gr[0] + f[p, i, 1] * gr[1] + f[p, i, 2] * gr[2]
+                    b[a, i] = f_p[i, 0] * gr[0] + f_p[i, 1] * gr[1] + f_p[i, 2] * gr[2]
                     h[a, i] = turn[i, 0] * gr[0] + turn[i, 1] * gr[1] + turn[i, 2] * gr[2]
                     if mean[g]:
                         sums[0, a, i] += weight * b[a, i]
@@ -283,8 +291,8 @@ def viscous_jacobian(q, v, elements, law, numbers, weight_q, weight_v, data, slo
                         for k in range(3):
                             turned = 0.0
                             for m in range(3):
-                                turned += d[p, k, m] * grads[e, p, a, m]
-                            along[a, i] += f[p, i, k] * turned
+                                turned += d_p[k, m] * grads[e, p, a, m]
+                            along[a, i] += f_p[i, k] * turned
                             changed[a, i] += turn[i, k] * turned
                         if mean[g]:
                             sums[2, a, i] += by_both * along[a, i]
@@ -294,18 +302,18 @@ def viscous_jacobian(q, v, elements, law, numbers, weight_q, weight_v, data, slo
                 if not mean[g]:
                     _add_outer(by_both, b, changed, local)
                     _add_outer(by_both, along, h, local)
-            curved += weight * slopes[p, 2]
-            by_trace, half = 0.0 if mean[g] else weight * slopes[p, 2], 0.5 * eta * weight
+            curved += weight * slopes[5 * p + 2]
+            by_trace, half = 0.0 if mean[g] else weight * slopes[5 * p + 2], 0.5 * eta * weight
             for a in range(nn):
                 ga = grads[e, p, a]
-                da0 = d[p, 0, 0] * ga[0] + d[p, 0, 1] * ga[1] + d[p, 0, 2] * ga[2]
-                da1 = d[p, 1, 0] * ga[0] + d[p, 1, 1] * ga[1] + d[p, 1, 2] * ga[2]
-                da2 = d[p, 2, 0] * ga[0] + d[p, 2, 1] * ga[1] + d[p, 2, 2] * ga[2]
+                da0 = d_p[0, 0] * ga[0] + d_p[0, 1] * ga[1] + d_p[0, 2] * ga[2]
+                da1 = d_p[1, 0] * ga[0] + d_p[1, 1] * ga[1] + d_p[1, 2] * ga[2]
+                da2 = d_p[2, 0] * ga[0] + d_p[2, 1] * ga[1] + d_p[2, 2] * ga[2]
                 h0, h1, h2 = half * h[a, 0], half * h[a, 1], half * h[a, 2]
                 for bb in range(nn):
                     gb = grads[e, p, bb]
                     dot = ga[0] * gb[0] + ga[1] * gb[1] + ga[2] * gb[2]
-                    diag = weight_q * (eta * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + slopes[p, 0] * dot)
+                    diag = weight_q * (eta * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + pressure * dot)
                     k0, k1, k2 = by_trace * h[bb, 0], by_trace * h[bb, 1], by_trace * h[bb, 2]
                     for i in range(3):
                         row, col = 3 * a + i, 3 * bb
@@ -332,29 +340,30 @@ def viscous_pullback(q, v, lam_vec, elements, law, numbers, out, by_v):
     """
     cells, _, w, group, mean, _ = elements
     nq, n = w.shape[1], numbers.shape[1]
-    f, fd, d, traces = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-    rates, changes, works = np.empty((nq, 3, 3)), np.empty(nq), np.empty(nq)
-    slopes, by = np.empty((nq, 5)), np.empty((nq, 2 * n))
+    f, fd, d, traces = np.empty(9 * nq), np.empty(9 * nq), np.empty(9 * nq), np.empty(nq)
+    rates, changes, works = np.empty(9 * nq), np.empty(nq), np.empty(nq)
+    slopes, by = np.empty(5 * nq), np.empty(2 * n * nq)
     for e in range(cells.shape[0]):
         g = group[e]
         volume = _rates(e, q, v, elements, f, fd, d, traces)
         _rates(e, q, lam_vec, elements, f, fd, rates, changes)
-        _evaluate(law[BY_NUMBERS], numbers[g], d, traces, by)
+        _evaluate(law[BY_NUMBERS], numbers[g], d, traces, 2 * n, by)
         for p in range(nq):
-            works[p] = double_product(d[p], rates[p])
+            works[p] = double_product(_at(d, p), _at(rates, p))
             for k in range(n):
-                out[g, k] += w[e, p] * (by[p, 2 * k] * changes[p] + by[p, 2 * k + 1] * works[p])
+                out[g, k] += w[e, p] * (by[2 * (n * p + k)] * changes[p] + by[2 * (n * p + k) + 1] * works[p])
         if by_v.size == 0 or _vanishes(law, numbers[g]):
             continue
-        _evaluate(law[SLOPES], numbers[g], d, traces, slopes)
+        _evaluate(law[SLOPES], numbers[g], d, traces, 5, slopes)
         for p in range(nq):
-            slopes[p, 0] = slopes[p, 2] * changes[p] + slopes[p, 3] * works[p]
+            slopes[5 * p] = slopes[5 * p + 2] * changes[p] + slopes[5 * p + 3] * works[p]
         if mean[g]:
-            _average(w[e], volume, slopes)
+            _average(w[e], volume, 5, slopes)
         for p in range(nq):
-            along = slopes[p, 3] * changes[p] + slopes[p, 4] * works[p]
+            along = slopes[5 * p + 3] * changes[p] + slopes[5 * p + 4] * works[p]
+            s, d_p = _at(rates, p), _at(d, p)
             for i in range(3):
                 for j in range(3):
-                    rates[p, i, j] = slopes[p, 1] * rates[p, i, j] + along * d[p, i, j]
-                rates[p, i, i] += slopes[p, 0]
-            _add_stress(e, p, elements, f[p], rates[p], by_v)
+                    s[i, j] = slopes[5 * p + 1] * s[i, j] + along * d_p[i, j]
+                s[i, i] += slopes[5 * p]
+            _add_stress(e, p, elements, _at(f, p), s, by_v)

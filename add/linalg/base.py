@@ -132,7 +132,7 @@ def check_solution(matrix_norm: float, x: FloatArray, b: FloatArray, defect: Flo
         raise SolverError("the Jacobian is singular to working precision: something can move without any force")
 
 
-# --- SuperLU -----------------------------------------------------------------------------------------------------------
+# --- SuperLU ----------------------------------------------------------------------------------------------------------
 
 
 def node_ordering(pattern: Pattern) -> IntArray:

@@ -67,7 +67,7 @@ class Dissipation:
         """psi_11, 2 psi_12 and 4 psi_22."""
         return _curved(self.stress)
 
-    @property
+    @functools.cached_property
     def is_linear(self) -> bool:
         """Whether the stress is linear in the rates."""
         volume, both, square = self.curved
