@@ -13,7 +13,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.kernels.borrowed import floats_at
-from add.kernels.by_address import address
+from add.kernels.by_address import Callee, address
 from add.kernels.caching import CALLED, INLINED, njit
 from add.kernels.deformation import DISSIPATION
 from add.laws import (
@@ -165,15 +165,15 @@ def dissipation_law(
 
 
 @functools.cache
-def called_dissipation(law: Dissipation) -> IntArray:
-    """Return the addresses of a law's functions in this process, compiled if need be, and the number that scales it."""
+def callees(law: Dissipation) -> tuple[Callee, ...]:
+    """Return the functions of a law by address, with their types."""
     potential = law.potential + _BY_STIFFNESS
     stress = _stress_of(potential)
     words = [*(symbol.name for symbol in _OF_STIFFNESS), *law.words]
     names = {"trD": "trace", "DD": "square"} | {word: f"p[{k}]" for k, word in enumerate(words)}
     domain = unknown_sign(potential, frozenset({"DD"}))
 
-    def made(name: str, values: list[Expression]) -> int:
+    def made(name: str, values: list[Expression]) -> Callee:
         n_out, into = len(values), [f"out[{k}]" for k in range(len(values))]
         variant = f"{name}_{potential.key}_{len(words)}"
         write: Callable[..., Any] = compiled(
@@ -184,8 +184,13 @@ def called_dissipation(law: Dissipation) -> IntArray:
         def by_formula(p, n, trace, square, out):
             write(floats_at(p, (n,)), trace, square, floats_at(out, (n_out,)))
 
-        return address(DISSIPATION._replace(function=by_formula))
+        return DISSIPATION._replace(function=by_formula)
 
     by_numbers = [derivative(one, word) for word in words for one in stress]
-    functions = made("stress", [*stress]), made("slopes", [*stress, *_curved(stress)]), made("by_numbers", by_numbers)
-    return np.array([*functions, 2 + law.scale if law.scale >= 0 else -1])
+    return made("stress", [*stress]), made("slopes", [*stress, *_curved(stress)]), made("by_numbers", by_numbers)
+
+
+@functools.cache
+def called_dissipation(law: Dissipation) -> IntArray:
+    """Return the addresses of a law's functions in this process, compiled if need be, and the number that scales it."""
+    return np.array([*map(address, callees(law)), 2 + law.scale if law.scale >= 0 else -1])

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from add.materials import (
     DIRECTIONS,
@@ -168,10 +168,14 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
         """The law of viscosity."""
         if isinstance(self.viscosity, float):
             return NEWTONIAN if self.viscosity_exponent is None else POWER_LAW
-        if self.viscosity_exponent is not None:
+        return self.viscosity.law
+
+    @model_validator(mode="after")
+    def _check_exponent(self) -> Self:
+        if self.viscosity_exponent is not None and not isinstance(self.viscosity, float):
             raise problem("this is of a viscosity that is a number", key="viscosity_exponent",
                           found=f"{self.viscosity_exponent:g}", expected="null beside a law")  # fmt: skip
-        return self.viscosity.law
+        return self
 
     def rate_number(self, modulus: Modulus) -> float:
         """Return a number of the law of viscosity."""
