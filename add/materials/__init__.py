@@ -1,7 +1,7 @@
 """Elastic laws and laws of viscosity, all of them formulas, and the loops over elements that evaluate them."""
 
 from add.materials.elements import Elements, cauchy_stress, linear_moduli
-from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material, Modulus, called
+from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material, called
 from add.materials.laws import (
     FOAMS,
     GENT,

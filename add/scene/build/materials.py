@@ -257,7 +257,7 @@ def _numbers(at: str, material: AnyMaterialSpec, source: ElementSource, parts: S
         parts.add(f"{at}.material.{key}", getattr(material, key), unit, ((f"{at}.{key}", 1.0),))
     for modulus in material.dissipation_law.parameters:
         targets = ((f"{at}.{modulus.key}", 1.0),)
-        parts.add(f"{at}.material.{modulus.key}", material.rate_number(modulus), modulus.unit, targets)
+        parts.add(f"{at}.material.{modulus.key}", material.rate_number(modulus.key), modulus.unit, targets)
     return fields
 
 

@@ -13,7 +13,6 @@ from add.materials import (
     RATES,
     Dissipation,
     Material,
-    Modulus,
     dissipation_law,
     material,
 )
@@ -141,7 +140,7 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
 
     Attributes
     ----------
-    viscosity : nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s], or a law
+    viscosity : nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt), or a law [Pa s]
     viscosity_exponent : h [-] of a viscosity that follows the rate, P = nu |D|^(h - 2) F D with |D| in 1/s: nu is that
         at a rate of 1/s; below 2 it is softer the faster; null = 2, or what the law of `viscosity` says
     """
@@ -177,11 +176,10 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
                           found=f"{self.viscosity_exponent:g}", expected="null beside a law")  # fmt: skip
         return self
 
-    def rate_number(self, modulus: Modulus) -> float:
-        """Return a number of the law of viscosity."""
-        if isinstance(self.viscosity, float):
-            return float(getattr(self, modulus.key))
-        return self.viscosity.number(modulus.key.removeprefix("viscosity."))
+    def rate_number(self, key: str) -> float:
+        """Return a number of the law of viscosity by its key."""
+        law = self.viscosity
+        return float(getattr(self, key)) if isinstance(law, float) else law.number(key.removeprefix("viscosity."))
 
     @property
     def law(self) -> Material:
