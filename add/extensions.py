@@ -27,6 +27,7 @@ from add.scene.spec.kinds import (
     Text,
     Vector3,
 )
+from add.scene.spec.material_laws import ViscosityExtension
 from add.scene.spec.materials import MaterialExtension
 from add.scene.spec.objective import ObjectiveExtension
 from add.scene.spec.optimizer import OptimizerExtension
@@ -64,5 +65,6 @@ __all__ = [
     "Spec",
     "Text",
     "Vector3",
+    "ViscosityExtension",
     "load_file",
 ]

@@ -66,6 +66,8 @@ REST: dict[str, Any] = {
                          "pins": [{"where": {"box": {"max": [0, None, None]}}, "motion": [0, 0, 0]}]},
         "silicone": _SOFT | {"position": [5, 0, 1], "material": {"model": "yeoh", "c10": 1e4, "c20": 1e3, "kappa": 1e6,
                                                                  "density": 1e3}},
+        "jelly": _SOFT | {"position": [7, 0, 1], "material": _SOFT["material"] | {
+            "viscosity": {"dissipation": "nu/2*DD", "numbers": {"nu": 1}}}},
         "rubber": _SOFT | {"position": [6, 0, 1], "material": {"model": "gent", "mu": 1e5, "limit": 30, "kappa": 1e6,
                                                                "density": 1e3, "relaxation": {
                                                                    "band": {"loss": 0.1, "frequencies": [1, 9]}}}},

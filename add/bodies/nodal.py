@@ -14,7 +14,7 @@ from add.equations.layout import ParameterLayout
 from add.equations.signals import SignalParameter
 from add.equations.term import Term
 from add.geometry import MassPairs
-from add.materials import Material, relaxing
+from add.materials import NEWTONIAN, Dissipation, Material, relaxing
 from add.terms import Elastic, ElementBatch, Gravity, Inertia, NodalForce, RigidInertia, Viscous
 from add.typing import FloatArray, IntArray
 
@@ -52,8 +52,8 @@ WEIGHT = Joined(Gravity, ("gravity",))
 class Elements(NamedTuple):
     """Elements of one region, as in `ElementBatch`.
 
-    Moduli, viscosity, beta and exponent (n_groups,) are indices in theta; ``relaxed`` (ne nq, 7) are those of kappa and
-    M of every point, where stress relaxes.
+    Moduli (n_groups, n_p), beta (n_groups,) and the numbers of the viscosity (n_groups, n) are indices in theta;
+    ``relaxed`` (ne nq, 7) are those of kappa and M of every point, where stress relaxes.
     """
 
     cells: IntArray
@@ -62,20 +62,19 @@ class Elements(NamedTuple):
     group: IntArray
     mean_dilatation: bool
     moduli: IntArray
-    viscosity: IntArray
     beta: IntArray
-    exponent: IntArray
+    numbers: IntArray
     relaxed: IntArray | None = None
 
 
 @final
 @dataclass(frozen=True)
 class Elasticity(Family):
-    """Elasticity of the elements of one family and one law, and their viscosity; parts are `Elements`."""
+    """Elasticity and viscosity of the elements of one family, one law each; parts are `Elements`."""
 
     element: str  # its family and nodes: arrays that go together
     law: Material
-    viscous: bool
+    viscosity: Dissipation | None
     relaxes: bool = False
 
     def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
@@ -91,9 +90,11 @@ class Elasticity(Family):
             law=self.law,
             moduli=np.concatenate([part.moduli for part in parts]),
         )
-        rates = (np.concatenate([getattr(part, key) for part in parts]) for key in ("viscosity", "beta", "exponent"))
         elastic = Elastic(_of_points(batch, parts) if self.relaxes else batch)
-        return [elastic, Viscous(batch, *rates)] if self.viscous else [elastic]
+        if self.viscosity is None:
+            return [elastic]
+        beta, numbers = (np.concatenate([getattr(part, key) for part in parts]) for key in ("beta", "numbers"))
+        return [elastic, Viscous(batch, self.viscosity, beta, numbers)]
 
 
 def _of_points(batch: ElementBatch, parts: Sequence[Elements]) -> ElementBatch:
@@ -274,10 +275,9 @@ class NodalBody(Body):
         }
 
 
-#: Numbers of a material beside those of its law.
+#: Numbers of a material beside those of its laws.
 MATERIAL_SCALARS = (
     ("density", "kg/m^3"),
-    ("viscosity", "Pa s"),
     ("rayleigh_mass", "1/s"),
     ("rayleigh_stiffness", "s"),
 )
@@ -350,8 +350,7 @@ class Region:
     fields : names of the law's parameters that have a number for each element
     branches : tuple of (name, how many)
         The branches that its stress relaxes by, see `add.materials.relaxation`.
-    has_exponent : bool
-        Whether the exponent of its viscosity is a number; else it is two.
+    viscosity : Dissipation
     """
 
     name: str
@@ -359,7 +358,7 @@ class Region:
     elements: IntArray
     fields: frozenset[str] = frozenset()
     branches: tuple[tuple[str, int], ...] = ()
-    has_exponent: bool = False
+    viscosity: Dissipation = NEWTONIAN
 
     @property
     def n_rows(self) -> int:

@@ -205,7 +205,7 @@ class SoftBody(NodalBody):
             for key, unit, _ in region.law.parameters:
                 blocks.append((f"{place}.{key}", (region.elements.size,) if key in region.fields else (), unit))
             blocks += [(f"{place}.{key}", (), unit) for key, unit in MATERIAL_SCALARS]
-            blocks += [(f"{place}.viscosity_exponent", (), "-")] if region.has_exponent else []
+            blocks += [(f"{place}.{key}", (), unit) for key, unit, _ in region.viscosity.parameters]
         blocks += self.pose_blocks()
         for region in (region for region in self.materials if region.branches):
             place, points = region.place(self.name), self._elements(region)[2].shape
@@ -260,9 +260,8 @@ class SoftBody(NodalBody):
         def index(key: str) -> int:
             return at.parameters[f"{place}.{key}"].start
 
-        places = index("viscosity"), index("rayleigh_stiffness")
-        rates = (*places, index("viscosity_exponent") if region.has_exponent else -1)
-        nu, beta, exponent = (np.full(region.n_rows, place) for place in rates)
+        damping = [index(key) for key in ("rayleigh_stiffness", *(one.key for one in region.viscosity.parameters))]
+        rates = np.tile(np.array(damping), (region.n_rows, 1))
         moduli, relaxed = region.moduli(self.name, at.parameters), None
         if region.branches:
             kappa, stress = (at.parameters[f"{place}.{key}"].indices for key in ("relaxed", "memory"))
@@ -276,15 +275,14 @@ class SoftBody(NodalBody):
             region.groups()[self._deforms(region)],
             self.mean_dilatation,
             moduli,
-            nu,
-            beta,
-            exponent,
+            rates[:, 0],
+            rates[:, 1:],
             relaxed,
         )
-        family = f"{self.mesh.family.name} {cells.shape[1]}"
+        family, viscosity = f"{self.mesh.family.name} {cells.shape[1]}", region.viscosity if self.viscous else None
         return [
             *self.weighed(at, self._mass_pairs(region)[0], index("density"), index("rayleigh_mass")),
-            Part(Elasticity(family, region.law, self.viscous, relaxed is not None), elements),
+            Part(Elasticity(family, region.law, viscosity, relaxed is not None), elements),
         ]
 
     def memories(self, at: Layouts) -> list[Memory]:

@@ -25,11 +25,12 @@ from add.kernels.arena import Signals, empty_arena, empty_instant, signatures
 from add.kernels.by_address import Callee
 from add.kernels.caching import executable, is_kept
 from add.linalg.blas import addresses
-from add.materials import MATERIALS, Elements, elements as loops
+from add.materials import MATERIALS, NEWTONIAN, POWER_LAW, Elements, elements as loops
 from add.materials.formulas import callees as of_material
 from add.materials.relaxation import pull_remembered_stress, push_remembered_stress, remembered_stress
 from add.materials.strain_loops import callees as of_strains, strain_energy
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
+from add.materials.viscosity import callees as of_viscosity
 from add.terms import (
     elastic,
     held_friction,
@@ -120,6 +121,7 @@ def _of_laws() -> list[Callee]:
     return [
         *(one for law in MATERIALS for one in of_material(law)),
         *(one for law in _STRAINED for one in of_strains(law)),
+        *(one for law in (NEWTONIAN, POWER_LAW) for one in of_viscosity(law)),
         *(one for term in TERMS for one in joint_law.callees(term.law)),
         joint_laws.MOTION,
         joint_laws.FRICTION,

@@ -1,20 +1,27 @@
 """Deformation gradients of finite elements, symmetric tensors of laws as six numbers, and viscosity of any element.
 
-Six numbers stand for xx, yy, zz, xy, xz, yz. Viscosity does not depend on rotations:
-with D = sym(F^T F_dot) = E_dot (rate of Green's strain) the first Piola stress is
+Six numbers stand for xx, yy, zz, xy, xz, yz. Viscosity does not depend on rotations: a law is a dissipation potential
+psi(t, II; p) [W/m^3] of t = tr D [1/s] and II = D : D [1/s^2], D = sym(F^T F_dot) = E_dot (rate of Green's strain), and
+the first Piola stress is
 
-    P_v = F (eta D + zeta <tr D> I),    eta = eta_b + nu s,   s = (D : D + FLOOR^2)^((h - 2)/2)
+    P_v = F S,   S = a I + c D,   a = psi_1,   c = 2 psi_2,
 
-nu s D being Eq. 19 of Geilinger et al. 2020, of the dissipation nu/h |D|^h; h = 2 is linear, and s = 1. Stiffness-
-proportional (Rayleigh) damping of factor beta is eta_b = 2 mu beta, zeta = lambda beta: at rest it is beta K v (with
-mean dilatation up to the part of tr D that varies inside an element, in 2 mu), and unlike beta K v it does no work on
-a rigid rotation. With mean dilatation <tr D> is the element average, so that the volumetric part does not lock;
-without, the local value.
+indices of psi its derivatives. With mean dilatation t is the average of tr D over the element, V t = sum_q w_q tr D_q,
+and a that of psi_1, so that the volumetric part does not lock: forces stay the slopes by v of sum_q w_q psi(t, II_q).
+Along a change of F_dot with L for F_dot and Z = sym(F^T L) the stress changes by
+
+    dS = (psi_11 tr Z + 2 psi_12 D : Z) I + (2 psi_12 tr Z + 4 psi_22 D : Z) D + c Z.
+
+Laws are called by address (`add.materials.viscosity`): one text is compiled once for all of them. ``numbers``
+(n_groups, n_p) are the numbers of each group.
 """
 
 import numpy as np
+from numba import types
 
-from add.kernels.caching import INNER, THREADED, njit
+from add.kernels.borrowed import borrowed, place_of
+from add.kernels.by_address import Callee, by_address
+from add.kernels.caching import INLINED, INNER, THREADED, njit
 
 
 @njit(**THREADED)
@@ -93,11 +100,15 @@ def add_to(block, weight, s):
     block[2, 1] += weight * s[5]
 
 
-#: Rates below which a viscosity changes no more [1/s]: with h < 2 it would be infinite at rest.
-FLOOR = 1e-3
+#: A law of viscosity, by address: of numbers (address, count), tr D and D : D it writes to an address.
+DISSIPATION = Callee(None, (types.uint64, types.int64, types.float64, types.float64, types.uint64), types.none)
+_dissipation = by_address("law of viscosity", lambda: DISSIPATION)
+#: Entries of what `add.materials.called_dissipation` returns: addresses of what writes a and c; these, psi_11, 2 psi_12
+#: and 4 psi_22; the derivatives of a and c by each number; then the number that a law is a multiple of, or -1.
+STRESS, SLOPES, BY_NUMBERS, SCALE = range(4)
 
 
-@njit(**THREADED)
+@njit(**INLINED)
 def strain_rate(f, fd, d):
     """Write D = sym(F^T F_dot) and return its trace."""
     for i in range(3):
@@ -110,30 +121,48 @@ def strain_rate(f, fd, d):
     return d[0, 0] + d[1, 1] + d[2, 2]
 
 
-@njit(**THREADED)
-def shear_thinning(d, exponent):
-    """Return (s, D : D + FLOOR^2)."""
-    n = FLOOR * FLOOR
+@njit(**INLINED)
+def double_product(a, b):
+    """Return A : B."""
+    total = 0.0
     for i in range(3):
         for j in range(3):
-            n += d[i, j] * d[i, j]
-    return n ** (0.5 * (exponent - 2.0)), n
+            total += a[i, j] * b[i, j]
+    return total
 
 
-@njit(**THREADED)
-def mean_trace(q, v, cell, grads, w, f, fd, d):
-    """Return (V, <tr D>) of one element."""
-    volume = 0.0
-    total = 0.0
-    for p in range(w.size):
-        gradient_of(q, cell, grads[p], f)
-        gradient_of(v, cell, grads[p], fd)
-        volume += w[p]
-        total += w[p] * strain_rate(f, fd, d)
-    return volume, total / volume
+@njit(**INLINED)
+def _at(tensors, p):
+    """Return one of several tensors (3, 3), which lie flat: no references are counted, 20 ns each."""
+    return borrowed(tensors, 9 * p, (3, 3))
 
 
-@njit(error_model="numpy", inline="always")
+@njit(**INLINED)
+def _rates(e, q, v, elements, f, fd, d, traces):
+    """Write F, F_dot, D and tr D at the points of an element, its mean with mean dilatation; return its volume."""
+    cells, grads, w, group, mean, _ = elements
+    volume, total = 0.0, 0.0
+    for p in range(w.shape[1]):
+        gradient_of(q, cells[e], grads[e, p], _at(f, p))
+        gradient_of(v, cells[e], grads[e, p], _at(fd, p))
+        traces[p] = strain_rate(_at(f, p), _at(fd, p), _at(d, p))
+        volume += w[e, p]
+        total += w[e, p] * traces[p]
+    if mean[group[e]]:
+        for p in range(w.shape[1]):
+            traces[p] = total / volume
+    return volume
+
+
+@njit(**INLINED)
+def _evaluate(place, numbers, d, traces, width, out):
+    """Write what a function of a law gives at the points of an element to ``out``, ``width`` numbers each."""
+    for p in range(traces.size):
+        square, row = double_product(_at(d, p), _at(d, p)), borrowed(out, width * p, (width,))
+        _dissipation(place, (place_of(numbers), numbers.size, traces[p], square, place_of(row)))
+
+
+@njit(**INLINED)
 def _add_stress(e, p, elements, f, s, out):
     """Add w F S G_a of the nodes a of an element to ``out``, at one of its points."""
     cells, grads, w, _, _, _ = elements
@@ -146,41 +175,52 @@ def _add_stress(e, p, elements, f, s, out):
             out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
 
 
-@njit(**THREADED)
-def viscous_residual(q, v, elements, viscosities, along, out):
-    """Add the viscous forces along a change of the viscosities, w P_v G_a per point and node, to ``out``.
+@njit(**INLINED)
+def _vanishes(law, numbers):
+    """Whether a group has no viscosity: neither of the stiffness nor of the number that its law is a multiple of."""
+    return numbers[0] == 0.0 and numbers[1] == 0.0 and law[SCALE] >= 0 and numbers[law[SCALE]] == 0.0
 
-    ``viscosities`` (4 n_groups,) are eta_b, zeta, nu and h of each group; the forces are linear in the first three:
-    ``along`` those, and zero for h, they are the forces themselves.
-    """
-    cells, grads, w, group, mean, _ = elements
-    f = np.empty((3, 3))
-    fd = np.empty((3, 3))
-    d = np.empty((3, 3))
+
+@njit(**INLINED)
+def _average(w, volume, width, values):
+    """Set the first number of every point of an element to its average."""
+    total = 0.0
+    for p in range(w.size):
+        total += w[p] * values[width * p]
+    for p in range(w.size):
+        values[width * p] = total / volume
+
+
+@njit(**THREADED)
+def viscous_residual(q, v, elements, law, numbers, along, out):
+    """Add the viscous forces, w P_v G_a per point and node, to ``out``; those along a change of the numbers if any."""
+    cells, _, w, group, mean, _ = elements
+    nq, n = w.shape[1], numbers.shape[1]
+    f, fd, d, traces = np.empty(9 * nq), np.empty(9 * nq), np.empty(9 * nq), np.empty(nq)
+    slopes, by = np.empty(2 * nq), np.empty(2 * n * nq)
     for e in range(cells.shape[0]):
         g = group[e]
-        nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
-        by_b, zeta, by_nu, by_h = along[4 * g], along[4 * g + 1], along[4 * g + 2], nu * along[4 * g + 3]
-        if by_b == 0.0 and zeta == 0.0 and by_nu == 0.0 and by_h == 0.0:
+        if along.size == 0 and _vanishes(law, numbers[g]):
             continue
-        trace_mean = 0.0
+        volume = _rates(e, q, v, elements, f, fd, d, traces)
+        if along.size == 0:
+            _evaluate(law[STRESS], numbers[g], d, traces, 2, slopes)
+        else:
+            _evaluate(law[BY_NUMBERS], numbers[g], d, traces, 2 * n, by)
+            slopes[:] = 0.0
+            for p in range(nq):
+                for k in range(n):
+                    slopes[2 * p] += along[g, k] * by[2 * (n * p + k)]
+                    slopes[2 * p + 1] += along[g, k] * by[2 * (n * p + k) + 1]
         if mean[g]:
-            _, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
-        for p in range(w.shape[1]):
-            gradient_of(q, cells[e], grads[e, p], f)
-            gradient_of(v, cells[e], grads[e, p], fd)
-            trace = strain_rate(f, fd, d)
-            if mean[g]:
-                trace = trace_mean
-            eta = by_b + by_nu
-            if exponent != 2.0 or by_h != 0.0:
-                s, n = shear_thinning(d, exponent)
-                eta = by_b + s * (by_nu + 0.5 * by_h * np.log(n))
+            _average(w[e], volume, 2, slopes)
+        for p in range(nq):
+            s = _at(d, p)
             for i in range(3):
                 for j in range(3):
-                    d[i, j] *= eta
-                d[i, i] += zeta * trace
-            _add_stress(e, p, elements, f, d, out)
+                    s[i, j] *= slopes[2 * p + 1]
+                s[i, i] += slopes[2 * p]
+            _add_stress(e, p, elements, _at(f, p), s, out)
 
 
 @njit(error_model="numpy", nogil=True)
@@ -194,148 +234,136 @@ def _add_outer(scale, a, b, local):
 
 
 @njit(**THREADED)
-def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slots):
+def viscous_jacobian(q, v, elements, law, numbers, weight_q, weight_v, data, slots):
     """Add weight_q dr/dq + weight_v dr/dv to ``data[slots]``.
 
-    With b_a = F G_a, d_a = F_dot G_a, h_a = weight_v b_a + weight_q d_a, per point
+    With b_a = F G_a, h_a = (weight_v F + weight_q F_dot) G_a, k_a = F D G_a and l_a = (weight_v F + weight_q F_dot) D
+    G_a, a point adds to the block (a, b)
 
-        dr_a/dv_b = eta/2 ((G_a . G_b) F F^T + b_b b_a^T) + zeta b_a b_b^T
-        dr_a/dq_b = eta ((G_b . D G_a) I + b_b d_a^T / 2 + (G_a . G_b) F F_dot^T / 2) + zeta (b_a d_b^T + tr D (G_a .
-        G_b) I),
+        c/2 ((G_a . G_b) F (weight_v F + weight_q F_dot)^T + b_b h_a^T) + weight_q (G_b . S G_a) I
+        + psi_11 b_a h_b^T + 2 psi_12 (b_a l_b^T + k_a h_b^T) + 4 psi_22 k_a l_b^T,
 
-    the zeta products b_a b_b^T, b_a d_b^T being those of element sums over V with mean dilatation; and with k_a =
-    F D G_a, l_a = F_dot D G_a, the change of eta adds nu s (h - 2) / (D : D + FLOOR^2) k_a (weight_v k_b + weight_q
-    l_b)^T.
+    b_a and h_b being those of element sums over V with mean dilatation, in products with psi_11 and psi_12.
     """
     cells, grads, w, group, mean, _ = elements
-    nn = cells.shape[1]
-    f, fd, d, s = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    b, c, h, m, n = np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3))
-    along, changed = np.empty((nn, 3)), np.empty((nn, 3))
+    nn, nq = cells.shape[1], w.shape[1]
+    f, fd, d, traces = np.empty(9 * nq), np.empty(9 * nq), np.empty(9 * nq), np.empty(nq)
+    slopes, s, turn = np.empty(5 * nq), np.empty((3, 3)), np.empty((3, 3))
+    b, h, along, changed = np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3))
+    sums = np.empty((4, nn, 3))
     local = np.empty((3 * nn, 3 * nn))
     for e in range(cells.shape[0]):
         g = group[e]
-        by_b, zeta = viscosities[4 * g], viscosities[4 * g + 1]
-        nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
-        eta = by_b + nu
-        if by_b == 0.0 and zeta == 0.0 and nu == 0.0:
+        if _vanishes(law, numbers[g]):
             continue
         local[:] = 0.0
-        volume = 1.0
-        trace_mean = 0.0
+        volume, curved, coupled = _rates(e, q, v, elements, f, fd, d, traces), 0.0, False
+        _evaluate(law[SLOPES], numbers[g], d, traces, 5, slopes)
         if mean[g]:
-            volume, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
-            m[:] = 0.0
-            n[:] = 0.0
-        for p in range(w.shape[1]):
-            gradient_of(q, cells[e], grads[e, p], f)
-            gradient_of(v, cells[e], grads[e, p], fd)
-            trace = strain_rate(f, fd, d)
-            if mean[g]:
-                trace = trace_mean
-            if exponent != 2.0:
-                share, rate = shear_thinning(d, exponent)
-                eta = by_b + nu * share
-                thinning = w[e, p] * nu * share * (exponent - 2.0) / rate
-                for a in range(nn):
-                    gr = grads[e, p, a]
-                    for i in range(3):
-                        along[a, i], changed[a, i] = 0.0, 0.0
-                        for k in range(3):
-                            turned = d[k, 0] * gr[0] + d[k, 1] * gr[1] + d[k, 2] * gr[2]
-                            along[a, i] += f[i, k] * turned
-                            changed[a, i] += (weight_v * f[i, k] + weight_q * fd[i, k]) * turned
-                _add_outer(thinning, along, changed, local)
-            # s = w eta/2 (weight_v F F^T + weight_q F F_dot^T): the block that (G_a . G_b) multiplies
+            _average(w[e], volume, 5, slopes)
+            sums[:] = 0.0
+        for p in range(nq):
+            f_p, fd_p, d_p, weight = _at(f, p), _at(fd, p), _at(d, p), w[e, p]
+            pressure, eta = slopes[5 * p], slopes[5 * p + 1]
+            by_both, by_square = weight * slopes[5 * p + 3], weight * slopes[5 * p + 4]
+            # s = w c/2 F (weight_v F + weight_q F_dot)^T: the block that (G_a . G_b) multiplies
+            for i in range(3):
+                for j in range(3):
+                    turn[i, j] = weight_v * f_p[i, j] + weight_q * fd_p[i, j]
             for i in range(3):
                 for j in range(3):
                     total = 0.0
                     for k in range(3):
-                        total += f[i, k] * (weight_v * f[j, k] + weight_q * fd[j, k])
-                    s[i, j] = 0.5 * eta * w[e, p] * total
+                        total += f_p[i, k] * turn[j, k]
+                    s[i, j] = 0.5 * eta * weight * total
             for a in range(nn):
                 gr = grads[e, p, a]
                 for i in range(3):
-                    b[a, i] = f[i, 0] * gr[0] + f[i, 1] * gr[1] + f[i, 2] * gr[2]
-                    c[a, i] = fd[i, 0] * gr[0] + fd[i, 1] * gr[1] + fd[i, 2] * gr[2]
-                    h[a, i] = weight_v * b[a, i] + weight_q * c[a, i]
+                    b[a, i] = f_p[i, 0] * gr[0] + f_p[i, 1] * gr[1] + f_p[i, 2] * gr[2]
+                    h[a, i] = turn[i, 0] * gr[0] + turn[i, 1] * gr[1] + turn[i, 2] * gr[2]
                     if mean[g]:
-                        m[a, i] += w[e, p] * b[a, i]
-                        n[a, i] += w[e, p] * c[a, i]
-            point_zeta, half = 0.0 if mean[g] else zeta * w[e, p], 0.5 * eta * w[e, p]
+                        sums[0, a, i] += weight * b[a, i]
+                        sums[1, a, i] += weight * h[a, i]
+            if by_both != 0.0 or by_square != 0.0:
+                for a in range(nn):
+                    for i in range(3):
+                        along[a, i], changed[a, i] = 0.0, 0.0
+                        for k in range(3):
+                            turned = 0.0
+                            for m in range(3):
+                                turned += d_p[k, m] * grads[e, p, a, m]
+                            along[a, i] += f_p[i, k] * turned
+                            changed[a, i] += turn[i, k] * turned
+                        if mean[g]:
+                            sums[2, a, i] += by_both * along[a, i]
+                            sums[3, a, i] += by_both * changed[a, i]
+                _add_outer(by_square, along, changed, local)
+                coupled = True
+                if not mean[g]:
+                    _add_outer(by_both, b, changed, local)
+                    _add_outer(by_both, along, h, local)
+            curved += weight * slopes[5 * p + 2]
+            by_trace, half = 0.0 if mean[g] else weight * slopes[5 * p + 2], 0.5 * eta * weight
             for a in range(nn):
                 ga = grads[e, p, a]
-                da0 = d[0, 0] * ga[0] + d[0, 1] * ga[1] + d[0, 2] * ga[2]
-                da1 = d[1, 0] * ga[0] + d[1, 1] * ga[1] + d[1, 2] * ga[2]
-                da2 = d[2, 0] * ga[0] + d[2, 1] * ga[1] + d[2, 2] * ga[2]
+                da0 = d_p[0, 0] * ga[0] + d_p[0, 1] * ga[1] + d_p[0, 2] * ga[2]
+                da1 = d_p[1, 0] * ga[0] + d_p[1, 1] * ga[1] + d_p[1, 2] * ga[2]
+                da2 = d_p[2, 0] * ga[0] + d_p[2, 1] * ga[1] + d_p[2, 2] * ga[2]
                 h0, h1, h2 = half * h[a, 0], half * h[a, 1], half * h[a, 2]
                 for bb in range(nn):
                     gb = grads[e, p, bb]
                     dot = ga[0] * gb[0] + ga[1] * gb[1] + ga[2] * gb[2]
-                    diag = weight_q * (eta * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta * trace * dot)
-                    k0, k1, k2 = point_zeta * h[bb, 0], point_zeta * h[bb, 1], point_zeta * h[bb, 2]
+                    diag = weight_q * (eta * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + pressure * dot)
+                    k0, k1, k2 = by_trace * h[bb, 0], by_trace * h[bb, 1], by_trace * h[bb, 2]
                     for i in range(3):
                         row, col = 3 * a + i, 3 * bb
                         local[row, col] += s[i, 0] * dot + b[bb, i] * h0 + b[a, i] * k0
                         local[row, col + 1] += s[i, 1] * dot + b[bb, i] * h1 + b[a, i] * k1
                         local[row, col + 2] += s[i, 2] * dot + b[bb, i] * h2 + b[a, i] * k2
-                        local[row, col + i] += w[e, p] * diag
+                        local[row, col + i] += weight * diag
         if mean[g]:
-            _add_outer(weight_v * zeta / volume, m, m, local)
-            _add_outer(weight_q * zeta / volume, m, n, local)
+            _add_outer(curved / volume**2, sums[0], sums[1], local)
+            if coupled:
+                _add_outer(1.0 / volume, sums[0], sums[3], local)
+                _add_outer(1.0 / volume, sums[2], sums[1], local)
         for i in range(3 * nn):
             for j in range(3 * nn):
                 data[slots[e, i, j]] += local[i, j]
 
 
 @njit(**THREADED)
-def viscous_pullback(q, v, lam_vec, elements, viscosities, out, by_v):
-    """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,).
+def viscous_pullback(q, v, lam_vec, elements, law, numbers, out, by_v):
+    """Add the products of lam with the derivatives of r by the numbers to ``out`` (n_groups, n_p).
 
-    If ``by_v`` (n,) has any size, it takes lam^T dr/dv, w F T G_a per point and node: with L = grad lam and
-    S = sym(F^T L), lam . r = w (eta D : S + zeta <tr D> tr S), so that
-
-        T = eta S + zeta <tr S> I + nu s (h - 2) (D : S) / (D : D + FLOOR^2) D
+    If ``by_v`` (n,) has any size, it takes lam^T dr/dv = w F dS G_a per point and node, dS along L = grad lam: slopes
+    of S by D are symmetric.
     """
-    cells, grads, w, group, mean, _ = elements
-    f = np.empty((3, 3))
-    fd = np.empty((3, 3))
-    d = np.empty((3, 3))
-    lf = np.empty((3, 3))
-    rates = np.empty((3, 3))
+    cells, _, w, group, mean, _ = elements
+    nq, n = w.shape[1], numbers.shape[1]
+    f, fd, d, traces = np.empty(9 * nq), np.empty(9 * nq), np.empty(9 * nq), np.empty(nq)
+    rates, changes, works = np.empty(9 * nq), np.empty(nq), np.empty(nq)
+    slopes, by = np.empty(5 * nq), np.empty(2 * n * nq)
     for e in range(cells.shape[0]):
         g = group[e]
-        trace_mean = lam_mean = 0.0
-        by_b, zeta = viscosities[4 * g], viscosities[4 * g + 1]
-        nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
-        rated = by_v.size > 0 and (by_b != 0.0 or zeta != 0.0 or nu != 0.0)
+        volume = _rates(e, q, v, elements, f, fd, d, traces)
+        _rates(e, q, lam_vec, elements, f, fd, rates, changes)
+        _evaluate(law[BY_NUMBERS], numbers[g], d, traces, 2 * n, by)
+        for p in range(nq):
+            works[p] = double_product(_at(d, p), _at(rates, p))
+            for k in range(n):
+                out[g, k] += w[e, p] * (by[2 * (n * p + k)] * changes[p] + by[2 * (n * p + k) + 1] * works[p])
+        if by_v.size == 0 or _vanishes(law, numbers[g]):
+            continue
+        _evaluate(law[SLOPES], numbers[g], d, traces, 5, slopes)
+        for p in range(nq):
+            slopes[5 * p] = slopes[5 * p + 2] * changes[p] + slopes[5 * p + 3] * works[p]
         if mean[g]:
-            _, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
-            if rated:
-                _, lam_mean = mean_trace(q, lam_vec, cells[e], grads[e], w[e], f, fd, d)
-        for p in range(w.shape[1]):
-            gradient_of(q, cells[e], grads[e, p], f)
-            gradient_of(v, cells[e], grads[e, p], fd)
-            trace = strain_rate(f, fd, d)
-            if mean[g]:
-                trace = trace_mean
-            gradient_of(lam_vec, cells[e], grads[e, p], lf)
-            by_trace, by_eta = strain_rate(f, lf, rates), 0.0
+            _average(w[e], volume, 5, slopes)
+        for p in range(nq):
+            along = slopes[5 * p + 3] * changes[p] + slopes[5 * p + 4] * works[p]
+            s, d_p = _at(rates, p), _at(d, p)
             for i in range(3):
                 for j in range(3):
-                    by_eta += d[i, j] * rates[i, j]
-            share, rate = shear_thinning(d, exponent)
-            out[4 * g] += w[e, p] * by_eta
-            out[4 * g + 1] += w[e, p] * trace * by_trace
-            out[4 * g + 2] += w[e, p] * share * by_eta
-            out[4 * g + 3] += 0.5 * w[e, p] * nu * share * np.log(rate) * by_eta
-            if not rated:
-                continue
-            if mean[g]:
-                by_trace = lam_mean
-            eta, thinning = by_b + nu * share, nu * share * (exponent - 2.0) / rate * by_eta
-            for i in range(3):
-                for j in range(3):
-                    rates[i, j] = eta * rates[i, j] + thinning * d[i, j]
-                rates[i, i] += zeta * by_trace
-            _add_stress(e, p, elements, f, rates, by_v)
+                    s[i, j] = slopes[5 * p + 1] * s[i, j] + along * d_p[i, j]
+                s[i, i] += slopes[5 * p]
+            _add_stress(e, p, elements, _at(f, p), s, by_v)

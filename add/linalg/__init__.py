@@ -1,9 +1,8 @@
 """Factorisations: analyse a pattern once, factor values many times, check every solve."""
 
-from add.linalg.base import Factorization, LinearSolve, one_blas_thread
+from add.linalg.base import Factorization, LinearSolve, SparseLU, one_blas_thread
 from add.linalg.cholmod import Cholmod, cholmod_for
 from add.linalg.multifrontal import DENSE_LIMIT, DenseLU, MultifrontalLU, Statistics, factorization_for
-from add.linalg.superlu import SparseLU
 
 __all__ = [
     "DENSE_LIMIT",

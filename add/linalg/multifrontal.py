@@ -13,12 +13,11 @@ from numba import config
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from add.errors import SolverError
-from add.linalg.base import BothWays, Factorization, check_solution
+from add.linalg.base import BothWays, Factorization, SparseLU, check_solution
 from add.linalg.blas import addresses
 from add.linalg.fronts import factorise, factorise_symmetric, is_symmetric, measure
 from add.linalg.pattern import MOST_PATTERNS, Pattern
 from add.linalg.substitution import refine, substitute_rows
-from add.linalg.superlu import SparseLU
 from add.linalg.symbolic import Fronts, Sizes, fronts_of
 from add.linalg.tree import Structure, nested_dissection, postponed, structure_of, weak_vertices
 from add.typing import AnyArray, FloatArray

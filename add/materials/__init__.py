@@ -1,4 +1,4 @@
-"""Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
+"""Elastic laws and laws of viscosity, all of them formulas, and the loops over elements that evaluate them."""
 
 from add.materials.elements import Elements, cauchy_stress, linear_moduli
 from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material, called
@@ -19,3 +19,11 @@ from add.materials.laws import (
     material,
 )
 from add.materials.relaxation import relaxing
+from add.materials.viscosity import (
+    NEWTONIAN,
+    POWER_LAW,
+    RATES,
+    Dissipation,
+    called_dissipation,
+    dissipation_law,
+)

@@ -12,7 +12,7 @@ from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_e
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.deformation import viscous_jacobian, viscous_pullback, viscous_residual
-from add.materials import Elements, Material, called, elements as loops
+from add.materials import Dissipation, Elements, Material, called, called_dissipation, elements as loops
 from add.materials.strain_loops import (
     DAMPED,
     called_strain,
@@ -145,50 +145,48 @@ class Elastic(FamilyTerm):
 class _Viscous(NamedTuple):
     elements: Elements
     moduli: Ints2
-    viscosity: Ints
     beta: Ints
-    exponent: Ints
+    numbers: Ints2
+    law: Ints
 
 
 _viscous = unpacker(_Viscous)
 
 
 @njit(error_model="numpy", nogil=True)
-def _viscosities(theta, own):
-    """Return eta_b, zeta, nu and h of all groups (4 n_groups,)."""
+def _numbers(theta, own):
+    """Return 2 mu beta, lambda beta and the numbers of the law of viscosity, of all groups (n_groups, 2 + n)."""
     lame, _ = loops.linear_moduli(own.elements.law, gathered(theta, own.moduli))
-    out = np.empty(4 * own.beta.size)
+    out = np.empty((own.beta.size, 2 + own.numbers.shape[1]))
     for g in range(own.beta.size):
         beta = theta[own.beta[g]]
-        out[4 * g], out[4 * g + 1] = 2.0 * beta * lame[g, 0], beta * lame[g, 1]
-        out[4 * g + 2] = theta[own.viscosity[g]]
-        out[4 * g + 3] = theta[own.exponent[g]] if own.exponent[g] >= 0 else 2.0
+        out[g, 0], out[g, 1] = 2.0 * beta * lame[g, 0], beta * lame[g, 1]
+        for k in range(own.numbers.shape[1]):
+            out[g, 2 + k] = theta[own.numbers[g, k]]
     return out
 
 
 @njit(error_model="numpy", nogil=True)
 def _add_slopes(theta, own, forward, along, out):
-    """Add the derivatives of the viscosities (4 n_groups,) along theta, or backward."""
+    """Add the derivatives of those numbers, flat, along theta, or backward."""
     lame, slopes = loops.linear_moduli(own.elements.law, gathered(theta, own.moduli))
+    n = own.numbers.shape[1]
     for g in range(own.beta.size):
-        add_entry(forward, 4 * g + 2, own.viscosity[g], 1.0, along, out)
-        if own.exponent[g] >= 0:
-            add_entry(forward, 4 * g + 3, own.exponent[g], 1.0, along, out)
+        first = (2 + n) * g
+        for k in range(n):
+            add_entry(forward, first + 2 + k, own.numbers[g, k], 1.0, along, out)
         for i in range(2):
             factor = 2.0 if i == 0 else 1.0
-            add_entry(forward, 4 * g + i, own.beta[g], factor * lame[g, i], along, out)
+            add_entry(forward, first + i, own.beta[g], factor * lame[g, i], along, out)
             for p in range(own.moduli.shape[1]):
                 value = factor * theta[own.beta[g]] * slopes[g, i, p]
-                add_entry(forward, 4 * g + i, own.moduli[g, p], value, along, out)
+                add_entry(forward, first + i, own.moduli[g, p], value, along, out)
 
 
 @njit(**FAMILY)
 def _viscous_forces(arena, k, at, replay, rows, out):
     body = _viscous(arena, arena.families[k, FIELD])
-    given = _viscosities(at.theta, body)
-    along = given.copy()
-    along[3::4] = 0.0
-    viscous_residual(at.q, at.v, body.elements, given, along, out)
+    viscous_residual(at.q, at.v, body.elements, body.law, _numbers(at.theta, body), np.empty((0, 0)), out)
     return rows
 
 
@@ -198,7 +196,7 @@ def _viscous_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
         return
     body = _viscous(arena, arena.families[k, FIELD])
     viscous_jacobian(
-        at.q, at.v, body.elements, _viscosities(at.theta, body),
+        at.q, at.v, body.elements, body.law, _numbers(at.theta, body),
         weight_q, weight_v, data, element_slots(body.elements.cells, slots),
     )  # fmt: skip
 
@@ -206,14 +204,17 @@ def _viscous_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
 @njit(**FAMILY)
 def _viscous_parameters(arena, k, at, rows, forward, along, out):
     body = _viscous(arena, arena.families[k, FIELD])
-    given = _viscosities(at.theta, body)
-    rates = np.zeros(given.size)
+    numbers = _numbers(at.theta, body)
+    flat = np.zeros(numbers.size)
+    rates = borrowed(flat, 0, numbers.shape)
     if forward:
-        _add_slopes(at.theta, body, True, along, rates)
-        viscous_residual(at.q, at.v, body.elements, given, rates, out)
+        _add_slopes(at.theta, body, True, along, flat)
+        viscous_residual(at.q, at.v, body.elements, body.law, numbers, rates, out)
     else:
-        viscous_pullback(at.q, at.v, along, body.elements, given, rates, rates_in(forward, at, out))
-        _add_slopes(at.theta, body, False, rates, out)
+        viscous_pullback(
+            at.q, at.v, along, body.elements, body.law, numbers, rates, rates_in(forward, at, out)
+        )  # fmt: skip
+        _add_slopes(at.theta, body, False, flat, out)
 
 
 VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _viscous_matrix, rates=True)
@@ -222,37 +223,36 @@ VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _visco
 @final
 @dataclass(frozen=True)
 class Viscous(FamilyTerm):
-    """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.deformation`.
+    """First Piola stress of a dissipation potential, see `add.kernels.deformation`, and of the rate of the stiffness.
 
-    eta = nu s + 2 mu beta, zeta = lambda beta, with the Lame constants mu and lambda of the law at rest.
+    The latter is F (2 mu beta D + lambda beta <tr D> I) with the Lame constants mu and lambda of the law at rest.
 
     Attributes
     ----------
     batch : ElementBatch
-    viscosity : (n_groups,)
-        Indices in theta of nu [Pa s] (Geilinger et al. 2020, Eq. 19).
+    law : Dissipation
     beta : (n_groups,)
-        Indices of the stiffness-proportional damping [s].
-    exponent : (n_groups,)
-        Indices of the exponents h of the rate [-]; -1 for 2.
+        Indices in theta of the stiffness-proportional damping [s].
+    numbers : (n_groups, n)
+        Indices of the numbers of the law.
     """
 
     depends: ClassVar[str] = "qv"
 
     batch: ElementBatch
-    viscosity: IntArray
+    law: Dissipation
     beta: IntArray
-    exponent: IntArray
+    numbers: IntArray
 
     @property
     def linear(self) -> str:  # type: ignore[override]
-        """See `Term`: nothing where an exponent may differ from two."""
-        return "" if (self.exponent >= 0).any() else "v"
+        """See `Term`: v where the potential is quadratic in the rates."""
+        return "v" if self.law.is_linear else ""
 
     def family(self) -> Family:
         """Return dense element blocks."""
         b, e = self.batch, self.batch.elements
-        return Family(VISCOUS, (*e, b.moduli, self.viscosity, self.beta, self.exponent), b.pattern)
+        return Family(VISCOUS, (*e, b.moduli, self.beta, self.numbers, called_dissipation(self.law)), b.pattern)
 
 
 class Stencils(NamedTuple):

@@ -254,6 +254,59 @@ def test_an_elastic_law():
         scene({"type": "no-rubber"} | numbers)
 
 
+def test_a_law_of_viscosity():
+    """A block of neo-Hooke's law whose upper face moves along z alone: one coordinate, the stretch s in F_zz.
+
+    D = s s_dot e_z e_z, so that rho h^2/2 s_ddot = -(mu (s - 1/s) + lambda ln(s)/s + eta s^2 s_dot).
+    """
+    size, mu, lame, given = 0.1, 2e3, 1e3, {"eta_0": 60.0, "eta_inf": 4.0, "l": 0.3, "n": 0.4}
+
+    def scene(viscosity, dt=1e-3, n_steps=80):
+        return add.scene_from_dict({
+            "schema": "add-scene/1",
+            "time": {"dt": dt, "steps": n_steps, "newton": {"atol": 1e-12, "rtol": 0}},
+            "gravity": [0, 0, 0],
+            "bodies": {
+                "block": {
+                    "type": "soft", "mesh": {"shape": "box", "size": [size] * 3, "divisions": [1, 1, 1]},
+                    "element": "hex8", "mass": "lumped", "velocity": [0, 0, 2.0],
+                    "material": {"mu": mu, "lambda": lame, "density": 1000, "viscosity": viscosity},
+                    "pins": [
+                        {"where": {"box": {"max": [None, None, -0.0499]}}},
+                        {"where": {"box": {"min": [None, None, 0.0499]}}, "axes": "xy"},
+                    ],
+                }
+            },
+            "objective": [{"type": "calm", "body": "block", "after": 0.002}],
+            "parameters": [{"path": "bodies.block.material.viscosity.l"}] if isinstance(viscosity, dict) else [],
+        })  # fmt: skip
+
+    def motion(t, y):
+        stretch, rate = y
+        square = (given["l"] * stretch * rate) ** 2
+        eta = given["eta_inf"] + (given["eta_0"] - given["eta_inf"]) * (1 + square) ** -0.3
+        pull = mu * (stretch - 1 / stretch) + lame * np.log(stretch) / stretch
+        return rate, -(pull + eta * stretch**2 * rate) * 2.0 / (1000.0 * size**2)
+
+    thinning = scene({"type": "carreau"} | given).build()
+    run = thinning.run()
+    top = 3 * np.argmax(run.q[0][2::3]) + 2
+    expected = solve_ivp(motion, (0, run.t[-1]), (1.0, 2.0 / size), rtol=1e-9, t_eval=run.t).y[0]
+    found = 1.0 + (run.q[:, top] - run.q[0, top]) / size
+    assert np.ptp(expected) > 0.5 and np.abs(found - expected).max() < 2e-3 * np.ptp(expected)
+    constant = scene(given["eta_0"]).build().run()
+    assert np.abs(constant.q[:, top] - run.q[:, top]).max() > 0.1 * size * np.ptp(expected)
+    check_gradient_of_run(
+        scene({"type": "carreau"} | given, n_steps=6).build().simulation,
+        inverse_problem(scene({"type": "carreau"} | given, n_steps=6)).experiments[0].objective,
+    )
+    assert thinning.numbers.layout["bodies.block.material.viscosity.l"].unit == "s"
+    with pytest.raises(InputError, match=r"block\.material\.viscosity.*'carreau', dissipation: .*no value at rest"):
+        scene({"type": "carreau"} | given | {"n": -1.0})
+    with pytest.raises(InputError, match=r"carreau"):
+        scene({"type": "carreaux"} | given)
+
+
 def test_a_format_of_recordings(tmp_path):
     file = tmp_path / "hand.txt"
     file.write_text("#markers 1\nm1 0.0 0 0 1\nm2 0.0 1 0 1\nm1 0.1 0 0 2\n")

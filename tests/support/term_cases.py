@@ -11,7 +11,7 @@ from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter, Sine, Spline, Table
 from add.equations.term import Term
 from add.geometry import HEX8, TET4, ElementFamily, locate
-from add.materials import Material
+from add.materials import POWER_LAW, Dissipation, Material
 from add.model import Model, build_model
 from add.terms import Elastic, Gravity, Inertia, NodalForce, PointConstraint, Viscous
 from add.testing import check_constraint, check_term
@@ -24,6 +24,7 @@ def material(
     mean: bool,
     zero: tuple[str, ...] = (),
     exponent: float | None = None,
+    viscosity: Dissipation | None = None,
 ) -> Callable[[np.random.Generator], None]:
     """Two bodies in one batch, the second without the first one's mean dilatation."""
 
@@ -33,7 +34,9 @@ def material(
             SoftBody("two", rough_box(family, 2), law=law, mean_dilatation=not mean),
         ]
         if exponent is not None:
-            bodies = [replace(body, regions=(replace(body.materials[0], has_exponent=True),)) for body in bodies]
+            bodies = [replace(body, regions=(replace(body.materials[0], viscosity=POWER_LAW),)) for body in bodies]
+        if viscosity is not None:
+            bodies = [replace(body, regions=(replace(body.materials[0], viscosity=viscosity),)) for body in bodies]
         model = build_model(bodies)
         (term,) = model.term(kind)
         assert tuple(term.batch.mean_dilatation) == (mean, not mean)
@@ -42,6 +45,7 @@ def material(
             {"viscosity", "rayleigh_stiffness"} if kind is Viscous else set()
         )
         keys |= set() if exponent is None else {"viscosity_exponent"}
+        keys = keys if viscosity is None else keys - {"viscosity"} | {one.key for one in viscosity.parameters}
         for body in ("one", "two") if exponent is not None else ():
             model.system.parameters.view(theta, f"bodies.{body}.viscosity_exponent")[...] = exponent
         for name in zero:
@@ -67,7 +71,7 @@ def shared_material(kind: type[Term]) -> Callable[[np.random.Generator], None]:
         model = build_model([SoftBody("one", rough_box(TET4, 1)), SoftBody("two", rough_box(TET4, 2))])
         (term,) = model.term(kind)
         moduli = np.broadcast_to(term.batch.moduli[0], term.batch.moduli.shape)
-        indices = {"viscosity": term.viscosity, "beta": term.beta} if isinstance(term, Viscous) else {}
+        indices = {"numbers": term.numbers, "beta": term.beta} if isinstance(term, Viscous) else {}
         term = replace(term, **{key: np.full_like(index, index[0]) for key, index in indices.items()})
         term = replace(term, batch=replace(term.batch, moduli=moduli))
         found = check_term(term, deformed(model, rng), random_theta(model, rng), rng=rng, scales={"q": 0.02})

@@ -116,8 +116,8 @@ def materials(name: str, body: SoftBodySpec, mesh: SoftMesh, parts: SceneParts) 
     for key, (place, material, elements) in chosen.items():
         fields = _numbers(place, material, ElementSource(body, mesh, elements), parts)
         branches = tuple((name, n) for name, _, n in material.branches)
-        exponent = material.viscosity_exponent is not None
-        regions.append(Region(key, material.law, elements, frozenset(fields), branches, exponent))
+        viscosity = material.dissipation_law
+        regions.append(Region(key, material.law, elements, frozenset(fields), branches, viscosity))
         relaxation(place, material, parts)
     return tuple(regions)
 
@@ -255,8 +255,9 @@ def _numbers(at: str, material: AnyMaterialSpec, source: ElementSource, parts: S
                              expected=f"at most {_ACROSS:g}")  # fmt: skip
     for key, unit in MATERIAL_SCALARS:
         parts.add(f"{at}.material.{key}", getattr(material, key), unit, ((f"{at}.{key}", 1.0),))
-    if material.viscosity_exponent is not None:
-        parts.add_of(f"{at}.material", material, "viscosity_exponent", block=at)
+    for modulus in material.dissipation_law.parameters:
+        targets = ((f"{at}.{modulus.key}", 1.0),)
+        parts.add(f"{at}.material.{modulus.key}", material.rate_number(modulus.key), modulus.unit, targets)
     return fields
 
 

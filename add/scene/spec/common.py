@@ -140,13 +140,13 @@ def said_beside(item: Any, kind: type[T]) -> T | None:
 
 
 @contextmanager
-def said_of(owner: str) -> Iterator[None]:
-    """Give errors of formulas their key in the file; one of an extension names it, and its attribute."""
+def said_of(owner: str, formula: str = "energy") -> Iterator[None]:
+    """Give errors of a ``formula`` their key in the file; one of an extension names it, and its attribute."""
     try:
         yield
     except InputError as error:
-        message = f"{owner}, {error.place}: {error.message}" if owner else error.message
-        key = "type" if owner else error.place or "energy"
+        at = error.place or formula
+        message, key = (f"{owner}, {at}: {error.message}", "type") if owner else (error.message, at)
         raise problem(message, key=key, found=error.found, expected=error.expected) from None
 
 
@@ -276,11 +276,11 @@ class _FormulaSpec(Spec, numbers=Role.PROPERTY):
     numbers: dict[kinds.Name, kinds.Number]
     units: dict[kinds.Name, kinds.Text] = {}
 
-    def check_formula(self, variables: Collection[str], read: Callable[[], None]) -> None:
+    def check_formula(self, variables: Collection[str], read: Callable[[], None], formula: str = "energy") -> None:
         """Refuse names that cannot be, units of nothing, and what reading the formula refuses."""
         for name in set(self.units) - set(self.numbers):
             listed = ", ".join(self.numbers)
             raise problem("there is no such number", key=f"units.{name}", found=name, expected=f"one of {listed}")
-        with said_of(""):
+        with said_of("", formula):
             require_names(self.numbers, variables)
             read()

@@ -2,13 +2,23 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from add.materials import DIRECTIONS, Material, material
+from add.materials import (
+    DIRECTIONS,
+    NEWTONIAN,
+    POWER_LAW,
+    RATES,
+    Dissipation,
+    Material,
+    dissipation_law,
+    material,
+)
 from add.scene.spec import kinds
-from add.scene.spec.common import Facts, Role, Spec
+from add.scene.spec.common import Facts, Role, Spec, _FormulaSpec, said_of
+from add.scene.spec.extension import Extension
 from add.scene.spec.kinds import problem
 from add.scene.spec.signals import (
     FibresSpec,
@@ -63,18 +73,80 @@ class BandSpec(Spec, numbers=Role.PROPERTY):
 RelaxationSpec = Annotated[BranchSpec | BandSpec, kinds.by_key("share", "loss")]
 
 
+class FormulaViscositySpec(_FormulaSpec):
+    """Viscosity by formula: the stress is the slope of a dissipation potential by D = sym(F^T dF/dt).
+
+    At rest (trD = DD = 0) it must be free of stress and drive nothing.
+
+    Attributes
+    ----------
+    dissipation : potential psi [W/m^3] of trD = tr D [1/s], with mean dilatation the element's mean, of DD = D : D
+        [1/s^2] and the names in `numbers`
+    units : units of numbers, for reports; those of which it says none are in Pa s
+    """
+
+    type: Literal["formula"] = Field("formula", description="the viscosity is a formula of this scene")
+    dissipation: kinds.NonEmpty
+    numbers: dict[kinds.Name, kinds.Number] = Field({}, description="numbers of the formula by name, each a parameter")
+
+    @property
+    def law(self) -> Dissipation:
+        """The law."""
+        return dissipation_law(self.dissipation, tuple(sorted(self.numbers)), tuple(sorted(self.units.items())))
+
+    def number(self, key: str) -> float:
+        """Return a number by what follows ``viscosity.`` in its key."""
+        return self.numbers[key.removeprefix("numbers.")]
+
+    def model_post_init(self, context: Any) -> None:
+        self.check_formula(RATES, lambda: self.law.require_sound(self.numbers), "dissipation")
+
+
+class ViscosityExtension(Extension, numbers=Role.PROPERTY):
+    """Base of laws of viscosity: a subclass has the formula of its ``dissipation`` and the units of its ``columns``.
+
+    Columns are fields, and symbols of the formula, as are trD and DD (`FormulaViscositySpec`).
+    """
+
+    dissipation: ClassVar[str] = ""
+    columns: ClassVar[dict[str, str]] = {}
+
+    @property
+    def law(self) -> Dissipation:
+        """The law."""
+        return dissipation_law(self.dissipation, tuple(self.columns), tuple(self.columns.items()), "viscosity.")
+
+    def number(self, key: str) -> float:
+        """Return a number by what follows ``viscosity.`` in its key."""
+        return float(getattr(self, key))
+
+    def model_post_init(self, context: Any) -> None:
+        with said_of(f"the extension '{self.type}'", "dissipation"):
+            self.law.require_sound({key: self.number(key) for key in self.columns})
+
+
+ViscositySpec = Annotated[
+    kinds.NonNegative
+    | Annotated[
+        FormulaViscositySpec | ViscosityExtension,
+        kinds.by_value("type", default="formula", further=ViscosityExtension),
+    ],
+    kinds.by_type("a number, or an object", number=(int, float), object=(dict, FormulaViscositySpec, Extension)),
+]
+
+
 class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     """Materials of soft bodies.
 
     Attributes
     ----------
-    viscosity : nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]
+    viscosity : nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt), or a law [Pa s]
     viscosity_exponent : h [-] of a viscosity that follows the rate, P = nu |D|^(h - 2) F D with |D| in 1/s: nu is that
-        at a rate of 1/s; below 2 it is softer the faster; null = 2
+        at a rate of 1/s; below 2 it is softer the faster; null = 2, or what the law of `viscosity` says
     """
 
     density: kinds.Positive = Field(description="mass density at rest [kg/m^3]")
-    viscosity: kinds.NonNegative = 0.0
+    viscosity: ViscositySpec = 0.0
     viscosity_exponent: Annotated[kinds.Number, Field(ge=1, le=4)] | None = None
     rayleigh_mass: kinds.NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
     rayleigh_stiffness: kinds.NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
@@ -89,6 +161,25 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return {"viscosity_exponent": "there is no viscosity"} if facts.vanishes(f"{path}.viscosity") else {}
+
+    @property
+    def dissipation_law(self) -> Dissipation:
+        """The law of viscosity."""
+        if isinstance(self.viscosity, float):
+            return NEWTONIAN if self.viscosity_exponent is None else POWER_LAW
+        return self.viscosity.law
+
+    @model_validator(mode="after")
+    def _check_exponent(self) -> Self:
+        if self.viscosity_exponent is not None and not isinstance(self.viscosity, float):
+            raise problem("this is of a viscosity that is a number", key="viscosity_exponent",
+                          found=f"{self.viscosity_exponent:g}", expected="null beside a law")  # fmt: skip
+        return self
+
+    def rate_number(self, key: str) -> float:
+        """Return a number of the law of viscosity by its key."""
+        law = self.viscosity
+        return float(getattr(self, key)) if isinstance(law, float) else law.number(key.removeprefix("viscosity."))
 
     @property
     def law(self) -> Material:

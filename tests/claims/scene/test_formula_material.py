@@ -16,6 +16,7 @@ from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.io.trajectory_file import read_run, write_run
 from add.scene.build.run_data import run_data
+from add.terms import Viscous
 from add.view.quantities import von_mises
 
 NUMBERS = {"c10": 15000.0, "c20": 1500.0, "kappa": 1.9e6}
@@ -109,3 +110,64 @@ def test_commands_say_where_a_silicones_numbers_are_from() -> None:
     for command in ("check", "info"):
         text = CliRunner().invoke(cli, [command, path]).stdout
         assert f"{said[0]}: {said[1]}" in " ".join(text.split())
+
+
+RATED = {"type": "formula", "dissipation": "nu/2*DD + zeta/2*trD**2 + k*trD**2*DD/(1 + l*DD)",
+         "numbers": {"nu": 5.0, "zeta": 2.0, "k": 0.1, "l": 0.2}, "units": {"l": "s^2"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize(
+    ("own", "text"),
+    [
+        ({"viscosity": 3.0}, "nu/2*DD"),
+        ({"viscosity": 3.0, "viscosity_exponent": 1.5}, "nu/h*(DD + 1e-6)**(h/2)"),
+    ],
+)
+def test_a_viscosity_by_formula_moves_as_the_one_with_a_name(own: dict[str, Any], text: str, mean: bool) -> None:
+    numbers = {"nu": 3.0} | ({"h": 1.5} if "h" in text else {})
+    by_formula = {"viscosity": {"dissipation": text, "numbers": numbers}}
+    runs = [
+        scene_from_dict(strip(given, element="tet10", mean_dilatation=mean)).build().run().q
+        for given in (own, by_formula, {"viscosity": 0})
+    ]
+    assert np.abs(runs[0] - runs[1]).max() < 1e-12
+    assert np.abs(runs[0] - runs[2]).max() > 1e-6
+
+
+@pytest.mark.parametrize(("element", "mean"), [("tet4", False), ("hex8", True)])
+def test_gradient_by_every_number_of_the_viscosity(element: str, mean: bool) -> None:
+    raw = strip({"viscosity": RATED}, element=element, mean_dilatation=mean)
+    built = scene_from_dict(raw).build()
+    (term,) = built.model.term(Viscous)
+    assert term.linear == "" and not term.law.is_linear
+    assert built.numbers.layout["bodies.strip.material.viscosity.numbers.l"].unit == "s^2"
+    numbers = {f"bodies.strip.material.viscosity.numbers.{key}" for key in RATED["numbers"]}
+    for one in check_gradients(scene_from_dict(raw), n_steps=4, free=False):
+        assert one.passed, one
+        assert numbers <= {number.name for number in one.parameters if number.adjoint != 0.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"dissipation": "nu/2*Dd"}, r"viscosity\.dissipation: unknown symbol 'Dd'"),
+        ({"dissipation": "nu*DD**0.6"}, r"viscosity\.dissipation: .* no value at rest.*inf"),
+        ({"dissipation": "nu*DD**1.5"}, r"viscosity\.dissipation: .* no value at rest.*inf"),
+        ({"dissipation": "nu*log(DD)"}, r"viscosity\.dissipation: .* no value at rest"),
+        ({"dissipation": "nu/2*DD + 3*trD"}, r"viscosity\.dissipation: .* a stress at rest.*3 Pa"),
+        ({"dissipation": "-nu/2*DD"}, r"viscosity\.dissipation: .* drives .*-2 Pa s of D"),
+        ({"dissipation": "nu/2*DD - nu*trD**2"}, r"viscosity\.dissipation: .* drives .*-3\.33333 Pa s of tr D"),
+        ({"dissipation": "DD"}, r"viscosity\.numbers\.nu: no viscous stress depends"),
+        ({"numbers": {"nu": 2.0, "trD": 1.0}}, r"viscosity\.numbers\.trD: this cannot be the name"),
+    ],
+)
+def test_potentials_that_cannot_be(changed: dict[str, Any], message: str) -> None:
+    raw = strip({"viscosity": {"dissipation": "nu/2*DD", "numbers": {"nu": 2.0}} | changed})
+    with pytest.raises(InputError, match=message):
+        scene_from_dict(raw)
+
+
+def test_an_exponent_beside_a_law_of_viscosity_is_refused() -> None:
+    with pytest.raises(InputError, match=r"viscosity_exponent: .* a viscosity that is a number"):
+        scene_from_dict(strip({"viscosity": {"dissipation": "DD/2"}, "viscosity_exponent": 1.5}))

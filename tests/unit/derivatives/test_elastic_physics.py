@@ -9,7 +9,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
 from add.geometry import HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, quadrature_geometry
 from add.kernels.rotation import rotation_matrix, skew
-from add.materials import MATERIALS, cauchy_stress
+from add.materials import MATERIALS, NEWTONIAN, POWER_LAW, cauchy_stress
 from add.terms import Elastic, ElementBatch, Viscous
 from add.testing import taylor_rates
 
@@ -46,7 +46,7 @@ class Body:
             np.arange(len(MATERIALS[law].parameters))[None],
         )
         self.elastic = Elastic(self.batch)
-        self.viscous = Viscous(self.batch, index(-2), index(-1), np.array([-1]))
+        self.viscous = Viscous(self.batch, NEWTONIAN, index(-1), index(-2)[None])
         self.theta = self.parameters()
         self.rest = self.mesh.points
         self.n = self.rest.size
@@ -338,7 +338,7 @@ def test_viscous_force_of_a_homogeneous_rate(body: Body, rng: np.random.Generato
 def test_dissipation_of_a_power_law(exponent: float, rng: np.random.Generator) -> None:
     """A homogeneous rate takes the power V nu |D|^h; a hundredfold rate a 100^h-fold one."""
     body = Body(HEX8)
-    viscous = Viscous(body.batch, *(np.array([body.theta.size + k]) for k in (-2, -1, 0)))
+    viscous = Viscous(body.batch, POWER_LAW, *(body.theta.size + np.array(row) for row in ([-1], [[-2, 0]])))
     theta = np.append(body.parameters(beta=0.0), exponent)
     f, rate = np.eye(3) + 0.2 * rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
     for factor in (1.0, 100.0):

@@ -20,7 +20,7 @@ from add.equations.lifted_constraint import LiftedConstraint, LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.joints.law_term import JointLaw
-from add.materials import GENT, MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, YEOH
+from add.materials import GENT, MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, YEOH, dissipation_law
 from add.scene.spec.friction import CURVES
 from add.terms import (
     AddedMass,
@@ -86,6 +86,10 @@ def _term_cases() -> dict[str, Case]:
         cases[f"viscous-{exponent}"] = Case(
             (Viscous,), material(Viscous, family, NEO_HOOKEAN, family is HEX8, exponent=exponent)
         )
+    coupled = dissipation_law("a/2*DD + trD**2*(b + c*DD/(1 + DD)) + DD**2/(a + DD)", ("a", "b", "c"), ())
+    for family, mean in itertools.product((TET10, HEX8), (False, True)):
+        check = material(Viscous, family, NEO_HOOKEAN, mean, viscosity=coupled)
+        cases[f"viscous-formula-{family.name}-{'mean' if mean else 'local'}"] = Case((Viscous,), check)
     cases["elastic-no-lambda"] = Case((Elastic,), material(Elastic, TET10, NEO_HOOKEAN_CIARLET, False, ("lambda",)))
     cases["elastic-shared"] = Case((Elastic,), shared_material(Elastic))
     cases["viscous-shared"] = Case((Viscous,), shared_material(Viscous))
