@@ -34,8 +34,8 @@ EPS = float(np.finfo(float).eps)
 #: Share of the largest force family below which a residual is small enough to judge what is to be held.
 LOOSE_SHARE = 1e-4
 
-#: In place of a scale, of a step that ends without a solution: nothing is left of it; at its first guess something may
-#: rest, which is then held from the first iterate on; something is to be held, as the last iterate shows.
+#: In place of a scale, of a step that ends without a solution: nothing is left of it; something may rest at its first
+#: guess, and is to be held from there on; something is to be held, as the last iterate shows.
 NOTHING_LEFT, RESTING, HOLDING = -1.0, -2.0, -3.0
 
 #: How an iteration ended.
@@ -270,8 +270,7 @@ class Begun(NamedTuple):
     ----------
     iterations, factorizations : int
     scale : float
-        Of the first guess [N]; for a step that begins `FIRST`, or `MOVES` where it is known that nothing is to be held
-        from the first iterate on.
+        Of the first guess [N]; for a step that begins `FIRST`, or `MOVES` where it is known that nothing rests.
     merits : (iterations,) of the iterates before the one that it goes on from [N]
     """
 
@@ -288,17 +287,26 @@ FRESH, MOVING = Begun(0, 0, FIRST, np.zeros(0)), Begun(0, 0, MOVES, np.zeros(0))
 
 @njit(**CALLED)
 def to_hold(chosen, deciding):
-    """Return how many pairs equations would hold: those that touch and do not slip under hybrid friction.
+    """Return how many pairs equations would hold, those that do not slip under hybrid friction, and how many touch.
 
     ``deciding`` has a bit for each of the decisions that say so.
     """
-    held = 0
+    held, touching = 0, 0
     for number in range(chosen.ends.size - 1):
         if (deciding >> number) & 1:
             for k in range(chosen.ends[number], chosen.ends[number + 1]):
                 bits = chosen.rows[k, BITS]
-                held += bits & ACTIVE != 0 and bits & SLIP == 0
-    return held
+                if bits & ACTIVE != 0:
+                    touching += 1
+                    held += bits & SLIP == 0
+    return held, touching
+
+
+@njit(**CALLED)
+def may_rest(arrays, chosen, deciding):
+    """Whether what touches at a first guess may rest: some of it, or all where matrices are sparse, of the terms."""
+    held, touching = to_hold(chosen, deciding)
+    return held > 0 and (held == touching or sparse_of(arrays).sizes.size == 0)
 
 
 @njit(**CALLED)
@@ -327,7 +335,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
     merits[iterations] = merit
     if not np.isfinite(merit):
         return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
-    if step.holds and begun.scale == FIRST and to_hold(chosen, step.holds) > 0:
+    if step.holds and begun.scale == FIRST and may_rest(arrays, chosen, step.holds):
         return GIVEN_UP, iterations, factorizations, RESTING, swapped, chosen
     if filled:
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
@@ -336,7 +344,7 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
         merit = merits[iterations] = merit_of(step, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
-        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen, step.holds) > 0:
+        if step.holds and merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(chosen, step.holds)[0] > 0:
             return GIVEN_UP, iterations, factorizations, HOLDING, swapped, chosen
         if merit <= tolerance:
             return CONVERGED, iterations, factorizations, scale, swapped, chosen

@@ -18,6 +18,7 @@ from add.compiled.newton import (
     Step,
     evaluate,
     free_share,
+    may_rest,
     new_iterate,
     new_room,
     solve_step,
@@ -201,7 +202,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
         step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers, held)
         if held and not replay:
             # As where a run goes on from here: what needs nothing that holds is found without.
-            if k and to_hold(evaluate(arrays, routines, step, given[1], False, point)[1], layout.size[2]) == 0:
+            if k and not may_rest(arrays, evaluate(arrays, routines, step, given[1], False, point)[1], layout.size[2]):
                 break
             before = Instant(formula.t - formula.dt, old_q[0], old_v[0], point.a, theta, now)
             rests, kept = call_rests((arrays, routines, before, point.lifted, given[1]))
@@ -216,7 +217,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             at = Instant(formula.t, point.q, point.v, point.a, theta, now)
             if not call_bears((arrays, routines, at, point.lifted, chosen, room.data)):
                 break
-        if status != GIVEN_UP and holds and to_hold(chosen, holds) > 0:
+        if status != GIVEN_UP and holds and to_hold(chosen, holds)[0] > 0:
             status, scale = GIVEN_UP, HOLDING
         if status == GIVEN_UP:
             left = iterations, factorizations, scale
