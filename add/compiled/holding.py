@@ -3,7 +3,7 @@
 What rests before a step is held at once; if it bears that, and all else slips at the end, a step is one solve. What is
 held are coordinates behind the others, the multipliers of `add.contact.body_family.HeldPairs`, so that these steps and
 the ways through them are those of any system, once for each number of pairs. Here is what hybrid friction asks beside:
-whether all of it rests, and whether it bears what holds it.
+whether the same still rests, and whether it bears what holds it.
 """
 
 from dataclasses import replace
