@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from add.compiled.holding import Held, holding, reactions_at
+from add.compiled.holding import Held, first_iteration, holding, iterate
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import take_impulses
 from add.compiled.linear import factor_dense, new_linear, solve_all
-from add.compiled.newton import Begun, Criteria, Formula, iterate
+from add.compiled.newton import Begun, Criteria, Formula
 from add.compiled.pack import PackedSystem, free_of
 from add.compiled.routines import call_inputs, call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.steps import Block, Steps, Timing
@@ -30,6 +30,8 @@ from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
 _NOTHING: FloatArray = np.zeros(0)
+#: The equations of a step: t, c, q_star and v_star.
+StepOf = tuple[float, float, FloatArray, FloatArray]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -110,29 +112,13 @@ class CompiledEquations:
         mu: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, tuple[float, IntArray, IntArray]]:
         """Return r (n + m,), the values of the matrix over these, and what `evaluate` does."""
-        state = self._state(kin, theta, mu)
-        n = state[1].size
+        wide, t = self._system.with_multipliers, float(kin.t)
+        q, v, a = wide(kin.q, mu), wide(kin.v), wide(kin.a)
+        state, n = (t, plain(q), plain(v), plain(a), plain(theta), self._signals_at(t)), q.size
         by = (0.0, 0.0, 0.0) if weights is None else (float(weights.q), float(weights.v), float(weights.a))
         r, data = np.empty(n), np.empty(0 if weights is None else n * n)
         found = evaluate(self._arena, self._routines, state, *given, order, by, r, data)
         return r, data, found
-
-    def _state(self, kin: Kinematics, theta: FloatArray, mu: FloatArray | None) -> Any:
-        """Return t, q, v, a with multipliers, theta and signals."""
-        wide, t = self._system.with_multipliers, float(kin.t)
-        q, v, a = wide(kin.q, mu), wide(kin.v), wide(kin.a)
-        return t, plain(q), plain(v), plain(a), plain(theta), self._signals_at(t)
-
-    def reactions(
-        self, kin: Kinematics, mu: FloatArray | None, theta: FloatArray, decisions: Decisions
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return what each pair that sticks can bear (k,), and the reactions (3 k,) in ``mu``, shared out.
-
-        Without multipliers these are the forces of the linear law. See `add.solve.hybrid_friction`.
-        """
-        state, choices = self._state(kin, theta, mu), as_choices(decisions, self._none)
-        limits, reactions = reactions_at(self._arena, self._routines, state, choices, mu is None)
-        return limits, reactions
 
     def _signals_at(self, t: float) -> Signals:
         if self._signals and self._now[0] != t:
@@ -172,26 +158,29 @@ class CompiledEquations:
         r, _, (_, rows, ends) = self._run(kin, theta, (replay, choices), 0, None, mu)
         return r[: kin.q.size], r[kin.q.size :], _divided(rows, ends)
 
-    def iterate(
-        self,
-        step: tuple[float, float, FloatArray, FloatArray],
-        criteria: Criteria,
-        theta: FloatArray,
-        u: FloatArray,
-        decisions: Decisions,
-        scale: float,
-    ) -> tuple[int, int, int, FloatArray, FloatArray, FloatArray, Decisions]:
-        """Go on from ``u`` with multipliers (n + m,), with forces of that ``scale``: what sticks in decisions does so.
-
-        ``step`` are t, c, q_star and v_star. See `add.compiled.newton.iterate`; decisions come last.
-        """
-        (t, c, *stars), wide = step, self._system.with_multipliers
-        before, begun = np.zeros((2, u.size + 1)), Begun(0, 0, scale, _NOTHING)
+    def _given(self, step: StepOf, criteria: Criteria, theta: FloatArray, u: FloatArray, sticking: Decisions) -> Any:
+        """Return what `iterate` and `first_iteration` are called with."""
+        (t, c, *stars), wide, before = step, self._system.with_multipliers, np.zeros((2, u.size + 1))
         before[0, :-1], before[1, :-1] = map(wide, stars)
-        given, formula = as_choices(decisions, self._none), Formula(t, 0.0, c, 0.0, 0.0)
-        *found, rows, ends = iterate(
-            self._arena, self._routines, formula, criteria, before, self._signals_at(t), plain(theta), u, given, begun
-        )
+        formula, at, given = Formula(t, 0.0, c, 0.0, 0.0), self._signals_at(t), as_choices(sticking, self._none)
+        return self._arena, self._routines, formula, criteria, before, at, plain(theta), u, given
+
+    def iterate(
+        self, step: StepOf, criteria: Criteria, theta: FloatArray, u: FloatArray, sticking: Decisions, scale: float
+    ) -> tuple[int, int, int, FloatArray, FloatArray, FloatArray, FloatArray, Decisions]:
+        """Go on from u with multipliers (n + m,), with forces of that ``scale``; what sticks in decisions does so.
+
+        See `add.compiled.holding.iterate`; decisions come last.
+        """
+        given = self._given(step, criteria, theta, u, sticking)
+        *found, rows, ends = iterate(*given, Begun(0, 0, scale, _NOTHING))
+        return *found, _divided(rows, ends)
+
+    def first_iteration(
+        self, step: StepOf, criteria: Criteria, theta: FloatArray, u: FloatArray, sticking: Decisions
+    ) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray, Decisions]:
+        """See `add.compiled.holding.first_iteration`; decisions come last."""
+        *found, rows, ends = first_iteration(*self._given(step, criteria, theta, u, sticking))
         return *found, _divided(rows, ends)
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:

@@ -11,11 +11,24 @@ from dataclasses import replace
 import numpy as np
 from numba import typeof, types
 
-from add.compiled.newton import FRESH, Criteria, Formula, iterate
+from add.compiled.newton import (
+    FRESH,
+    GIVEN_UP,
+    Criteria,
+    Formula,
+    Step,
+    evaluate,
+    merit_of,
+    new_iterate,
+    new_room,
+    solve_step,
+    take_trial,
+    weight_of_rows,
+)
 from add.compiled.pack import PackedSystem, pack
-from add.compiled.routines import NONE, call_jacobian, call_residual
+from add.compiled.routines import NONE, call_jacobian, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of
-from add.compiled.tree_equations import at_rows, new_lifted, parts_of
+from add.compiled.tree_equations import at_rows, parts_of
 from add.compiled.walk import FOLLOWS, Choices, no_choices
 from add.contact.body_family import HeldPairs, held_rows
 from add.contact.penalty_bodies import BodyContact
@@ -38,6 +51,9 @@ from add.typing import FloatArray
 #: How much of the forces of the reactions, by size, is left out of what they share; each pass leaves so much of the
 #: rest.
 ROUNDING, _PASSES = 1e-12, 3
+
+#: A solve with what sticks held that takes longer finds no solution: an impact may leave none near by.
+MOST_ITERATIONS = 25
 
 #: How many equations hold what sticks in the decision of each term of which something may.
 Held = tuple[int, ...]
@@ -123,10 +139,10 @@ def rests(arrays, routines, at, lifted, none):
 
 
 @njit(**CALLED)
-def bears(arrays, routines, at, lifted, chosen, data):
+def bears(arrays, routines, at, lifted, chosen):
     """Share the reactions of a solved step out, and return whether all bear their own, and all else slips.
 
-    ``lifted`` is the room that the equations of this state have filled; ``data`` is scratch.
+    ``lifted`` is the room that the equations of this state have filled.
     """
     for number in range(chosen.ends.size - 1):
         if (layout_of(arrays).size[2] >> number) & 1:
@@ -136,59 +152,107 @@ def bears(arrays, routines, at, lifted, chosen, data):
         rows, follows = _decided_by(arrays, k, chosen)
         if follows and not _fits(arrays, k, rows):
             return False
-    limits, reactions = _share(arrays, routines, at, lifted, chosen, data)
+    limits, reactions = _share(arrays, routines, at, lifted, chosen)
     return not beyond(reactions.reshape((limits.size, 3)), limits, 1.0).any()
 
 
 @njit(**CALLED)
 def _rows_at(arrays, at, lifted, chosen):
-    """Return what each of all that stick can bear (k,), and the forces of the linear law (3 k,).
+    """Return what each of all that stick can bear (k,), the forces of the linear law (3 k,), and P (3 k, n).
 
-    Of a state whose equations have filled ``lifted``.
+    Reactions act on the coordinates by -P^T. Of a state whose equations have filled ``lifted``.
     """
-    n = layout_of(arrays).size[4] // 3
-    limits, forces, m = np.empty(n), np.empty(3 * n), 0
+    held, links = layout_of(arrays).size[4], links_of(arrays).sizes
+    limits, forces, rows_of_all, m = np.empty(held // 3), np.empty(held), np.zeros((held, at.q.size)), 0
     for k in range(arrays.families.shape[0]):
         rows, follows = _decided_by(arrays, k, chosen)
         if not follows:
             continue
-        of = held_rows(arrays, k, _of_rows(arrays, k, at, lifted), rows, False)[2]
+        _, own, of = held_rows(arrays, k, _of_rows(arrays, k, at, lifted), rows, False)
         for i in range(of.limit.size):
             limits[m] = of.limit[i]
             for r in range(3):
-                forces[3 * m + r] = of.stiffness[i] * of.rows[i, r]
+                row = 3 * m + r
+                forces[row] = of.stiffness[i] * of.rows[i, r]
+                for j in range(12):
+                    d = own[i, j]
+                    if d >= 0 and (arrays.families[k, OWN] or not links.size or d < links[1]):
+                        rows_of_all[row, d] += of.by_v[i, r, j]
+                    elif d >= 0:
+                        p = parts_of(arrays, lifted).p
+                        for l in range(p.shape[1]):
+                            rows_of_all[row, links[1] + l] += p[d - links[1], l] * of.by_v[i, r, j]
             m += 1
-    return limits, forces
+    return limits, forces, rows_of_all
 
 
 @njit(**CALLED)
-def _share(arrays, routines, at, lifted, chosen, data):
+def _share(arrays, routines, at, lifted, chosen):
     """Share the reactions of a state out, and return what its pairs can bear (k,), and them (3 k,); see `bears`."""
     free, n, held = layout_of(arrays).free, at.q.size, layout_of(arrays).size[4]
-    limits, _ = _rows_at(arrays, at, lifted, chosen)
-    call_jacobian(routines.jacobian, (arrays, at, lifted, chosen, 1.0, 0.0, 0.0, data))
+    limits, _, rows = _rows_at(arrays, at, lifted, chosen)
     size = free.size - layout_of(arrays).size[3]
     forces = np.empty((held, size))
     for i in range(held):
         for j in range(size):
-            forces[i, j] = data[(n - held + i) * n + free[j]]
+            forces[i, j] = rows[i, free[j]]
     reactions = at.q[n - held :]
     share_reactions(routines.blas, forces, limits, reactions)
     return limits, reactions
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def reactions_at(arrays, routines, state, choices, linear):
-    """Return what each pair that sticks can bear (k,), and reactions (3 k,): those of a state, shared out.
+def iterate(arrays, routines, formula, criteria, stars, signals, theta, u, kept, begun):
+    """Do what `solve_step` does, from u (n,): what sticks in ``kept`` goes on sticking. ``stars`` are those of `Step`.
 
-    ``state`` as of `add.compiled.equations.evaluate`; ``linear`` asks for the forces of the linear law instead.
+    Returns how it ended, iterations, factorisations, the last u, in which reactions are shared out, and its residual,
+    what each pair that sticks can bear (k,), the merits of all iterates, and the fields of the choices at the last.
     """
-    t, q, v, a, theta, signals = state
-    at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
-    call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, np.empty(q.size)))
-    if not linear:
-        return _share(arrays, routines, at, lifted, choices, np.empty(layout_of(arrays).size[1]))
-    return _rows_at(arrays, at, lifted, choices)
+    point, trial, layout, room = new_iterate(arrays), new_iterate(arrays), layout_of(arrays), new_room(arrays)
+    put(u, point.u)
+    held, merits, limits = layout.size[4], np.empty(criteria.max_iterations + 1), np.empty(0)
+    step = Step(formula, criteria, stars, signals, theta, False, 0, layout.size[3], held)
+    status, iterations, factorizations, _, swapped, chosen = solve_step(
+        arrays, routines, step, kept, begun, point, trial, room, merits
+    )
+    end = trial if swapped else point
+    if held and status != GIVEN_UP:
+        at = Instant(formula.t, end.q, end.v, end.a, theta, signals)
+        limits, reactions = _share(arrays, routines, at, end.lifted, chosen)
+        put(reactions, end.u[u.size - held :])
+    merits = merits[: iterations + 1].copy()
+    return status, iterations, factorizations, end.u, end.r, limits, merits, chosen.rows, chosen.ends
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def first_iteration(arrays, routines, formula, criteria, stars, signals, theta, u, kept):
+    """Take one whole step of Newton's method from u (n,), with the forces of the linear law for reactions.
+
+    Returns the merits there and behind the step, NaN where there is none, both u, what each pair that sticks can bear
+    (k,), the reactions (3 k,) that the step leads to, shared out, and the fields of the choices before it.
+    """
+    point, trial, layout, room = new_iterate(arrays), new_iterate(arrays), layout_of(arrays), new_room(arrays)
+    put(u, point.u)
+    free, n, held, c = point.free, u.size, layout.size[4], formula.c
+    step = Step(formula, criteria, stars, signals, theta, False, 0, layout.size[3], held)
+    evaluate(arrays, routines, step, kept, False, point)
+    at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
+    limits, reactions, _ = _rows_at(arrays, at, point.lifted, kept)
+    put(reactions, point.u[n - held :])
+    _, chosen, _ = evaluate(arrays, routines, step, kept, False, point)
+    call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
+    stars[1, n] = weight_of_rows(arrays, room.data, free.size - layout.size[3])
+    merit, ahead = merit_of(step, point.r, free), np.nan
+    largest = factor(arrays, routines, free, n, room.linear, room.data)
+    for k in range(free.size):
+        room.b[k] = -point.r[free[k]]
+    put(point.u, trial.u)
+    if largest >= 0.0 and solve(arrays, routines, room.linear, largest, False, room.b, room.step, room.rest):
+        take_trial(trial, point, room.step, 1.0, free)
+        ahead, _, _ = evaluate(arrays, routines, step, kept, False, trial)
+        put(trial.u[n - held :], point.q[n - held :])
+        limits, reactions = _share(arrays, routines, at, point.lifted, chosen)
+    return merit, ahead, point.u, trial.u, limits, reactions, chosen.rows, chosen.ends
 
 
 @njit(**CALLED)
@@ -244,16 +308,14 @@ _signals = typeof(empty_instant().signals)
 _state = typeof(empty_arena()), typeof(NONE), typeof(empty_instant()), typeof(_room), typeof(_none)
 #: Asked for by systems under hybrid friction alone.
 call_rests = when_called(rests, _state, types.Tuple((_bool, typeof(_none))))
-call_bears = when_called(bears, (*_state, typeof(_row)), _bool)
+call_bears = when_called(bears, _state, _bool)
+_step = (
+    *_state[:2], typeof(Formula(*[0.0] * 5)), typeof(Criteria(0.0, 0.0, 0.0, 2, 1)), types.float64[:, ::1], _signals,
+    typeof(_row), typeof(_row), typeof(_none),
+)  # fmt: skip
 #: What Python calls of it, with the types of its arguments.
 ASKED = (
     (share_reactions, (typeof(NONE.blas), types.float64[:, ::1], typeof(_row), typeof(_row))),
-    (reactions_at, (*_state[:2], types.Tuple((types.float64, *[typeof(_row)] * 4, _signals)), typeof(_none), _bool)),
-    (
-        iterate,
-        (
-            *_state[:2], typeof(Formula(*[0.0] * 5)), typeof(Criteria(0.0, 0.0, 0.0, 2, 1)), types.float64[:, ::1],
-            _signals, typeof(_row), typeof(_row), typeof(_none), typeof(FRESH),
-        ),
-    ),
-)  # fmt: skip
+    (first_iteration, _step),
+    (iterate, (*_step, typeof(FRESH))),
+)

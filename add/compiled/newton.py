@@ -380,21 +380,3 @@ def solve_step(arrays, routines, step, given, begun, point, trial, room, merits)
         iterations += 1
         merits[iterations] = merit
     return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
-
-
-@njit(cache=True, error_model="numpy", nogil=True)
-def iterate(arrays, routines, formula, criteria, stars, signals, theta, u, kept, begun):
-    """Do what `solve_step` does, from u (n,): what sticks in ``kept`` goes on sticking. ``stars`` are those of `Step`.
-
-    Returns how it ended, iterations, factorisations, the last u and its residual, the merits of all iterates, and the
-    fields of the choices at the last.
-    """
-    point, trial, layout = new_iterate(arrays), new_iterate(arrays), layout_of(arrays)
-    put(u, point.u)
-    step = Step(formula, criteria, stars, signals, theta, False, 0, layout.size[3], layout.size[4])
-    merits = np.empty(criteria.max_iterations + 1)
-    status, iterations, factorizations, _, swapped, chosen = solve_step(
-        arrays, routines, step, kept, begun, point, trial, new_room(arrays), merits
-    )
-    end = trial if swapped else point
-    return status, iterations, factorizations, end.u, end.r, merits[: iterations + 1].copy(), chosen.rows, chosen.ends

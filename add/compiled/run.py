@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.equations import Reading, as_choices, push_steps, state_matrices, step_matrices
-from add.compiled.holding import Held, held_at_rest, holding
+from add.compiled.holding import MOST_ITERATIONS, Held, held_at_rest, holding
 from add.compiled.newton import FRESH, HOLDING, MOVING, RESTING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
@@ -31,7 +31,8 @@ _NOTHING: FloatArray = np.zeros(0)
 class CompiledRun:
     """The compiled steps of one run; never shared between runs.
 
-    It keeps what depends on theta or time alone: prescribed coordinates, windows of signals.
+    It keeps what depends on theta or time alone: prescribed coordinates, windows of signals. ``rested``: whether the
+    step that the last call did not find has been tried with what rests before it held.
     """
 
     def __init__(self, system: PackedSystem) -> None:
@@ -54,6 +55,7 @@ class CompiledRun:
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
         self._holding: dict[Held, CompiledRun | None] = {}
         self._at_first = False  # whether the last call ended at a first guess where something may rest
+        self.rested = False
 
     @property
     def dense(self) -> bool:
@@ -94,10 +96,16 @@ class CompiledRun:
         if not self.dense or self.system.changing:
             return None  # the terms hold what rests
         held = held_at_rest(self.system.system, self._before(timing, *before), theta)
-        run = self.holding(held) if any(held) else None
-        if run is not None and (block := run.take(timing, criteria, before, n, theta)).n:
-            return block
-        return self.take(timing, criteria, before, 1, theta, begun=MOVING) if self._at_first else None
+        run, rested = self.holding(held) if any(held) else None, not any(held)
+        if run is not None:
+            few = criteria._replace(max_iterations=min(criteria.max_iterations, MOST_ITERATIONS))
+            if (block := run.take(timing, few, before, n, theta)).n:
+                return block
+            done = run._failed[-1][-1]
+            rested = done.iterations == few.max_iterations or (done.scale < 0.0 and done.iterations > 0)
+        moving = self.take(timing, criteria, before, 1, theta, begun=MOVING) if self._at_first else None
+        self.rested = rested
+        return moving
 
     def copy(self) -> "CompiledRun":
         """Return another one for the same run, to be used at the same time."""
@@ -146,13 +154,9 @@ class CompiledRun:
         """Return what the terms whose patterns change may decide in the step that follows the pairs q and v."""
         if not self.system.changing:
             return ()
-        kin = self._before(timing, q, v)
-        return tuple(
-            [
-                term.candidates(kin, theta, timing.dt) if number in self.system.changing.values() else None
-                for number, term in enumerate(self.system.system.deciding)
-            ]
-        )
+        kin, changing = self._before(timing, q, v), self.system.changing.values()
+        terms = enumerate(self.system.system.deciding)
+        return tuple([term.candidates(kin, theta, timing.dt) if number in changing else None for number, term in terms])
 
     def _at(self, theta: FloatArray) -> None:
         """Take new parameters, also where the array is the same and its numbers are others."""
@@ -191,11 +195,10 @@ class CompiledRun:
         replay : of one step, u to begin with, decisions to hold, and the candidates that it had
         begun : of one step, what is known of it
         """
-        theta = plain(theta)
-        self._at(theta)
+        self._at(theta := plain(theta))
         n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
         u, held = (_NOTHING, self._none) if replay is None else (plain(replay[0]), as_choices(replay[1], self._none))
-        packed, u = self.system, self.system.with_multipliers(u) if u.size else u
+        packed, u, self.rested = self.system, self.system.with_multipliers(u) if u.size else u, False
         q, v = (plain(packed.with_multipliers(x)) for x in before)
         candidates = self._candidates(timing, *before, theta) if replay is None else replay[2]
         asked = self._nothing if replay is None else replay[1]
@@ -286,14 +289,13 @@ class CompiledRun:
 
         ``kin`` are q, v and a with multipliers behind them, of which the matrices have rows and columns.
         """
-        self._at(theta := plain(theta))
-        along, time = self._along(directions), (timing.first + 1) * timing.dt
+        along, time, instant = (
+            self._along(directions),
+            (timing.first + 1) * timing.dt,
+            self._instant(timing, kin, theta),
+        )
         by_state, index, by_theta = state_matrices(
-            *self._common(decisions),
-            time,
-            *self._instant(timing, kin, theta),
-            as_choices(decisions, self._none),
-            along,
+            *self._common(decisions), time, *instant, as_choices(decisions, self._none), along
         )
         return np.transpose(by_state, (0, 2, 1)), Columns(index, by_theta.T)
 
@@ -334,10 +336,9 @@ class CompiledRun:
         """
         if (run := self._of(block)) is not self:
             return run.push(block, first, n, theta, tangents, directions)
-        theta, dot = plain(theta), tangents.dot
-        self._at(theta)
-        dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
-        packed = self.system
+        self._at(theta := plain(theta))
+        packed, dot = self.system, tangents.dot
+        dots = np.stack([dot.q, dot.v]).reshape(2, 2, packed.system.n, tangents.index.size)
         done, index, q_dot, v_dot = push_steps(
             *self._of_block(block), block.timing, packed.with_all(block.steps, block.mu), (first, n),
             self.signals(block.timing, block.n), theta, self._along(directions), tangents.index.astype(np.int64),
@@ -366,8 +367,7 @@ class CompiledRun:
         """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""
         if not self._prescribed.size:
             return
-        theta = plain(theta)
-        self._at(theta)
+        self._at(theta := plain(theta))
         if self._rows is None:
             self._rows = self.system.system.motion.start_rows(theta)
         index, rows = self._rows

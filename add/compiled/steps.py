@@ -215,7 +215,8 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             point, trial = trial, point
         if held and not replay and status != GIVEN_UP:
             at = Instant(formula.t, point.q, point.v, point.a, theta, now)
-            if not call_bears((arrays, routines, at, point.lifted, chosen, room.data)):
+            if not call_bears((arrays, routines, at, point.lifted, chosen)):
+                left = iterations, factorizations, NOTHING_LEFT
                 break
         if status != GIVEN_UP and holds and to_hold(chosen, holds)[0] > 0:
             status, scale = GIVEN_UP, HOLDING

@@ -236,12 +236,15 @@ class BDF(BlockStepper):
         if self.bdf_order > 1 and state.carry.marks:
             return self._once.steps(assembler, state, theta, 1)
         timing, compiled = self.formula.timing(state.step), assembler.compiled
-        if compiled is not None and compiled.failed(timing, state.q[0], theta) is None:
-            block = compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
-            block = block if block.n else self._resting(compiled, state, theta, n) or block
-            if block.n and not (self.one_chart and block.steps.turned[: block.n].any()):
+        if compiled is not None:
+            block = None
+            if compiled.failed(timing, state.q[0], theta) is None:
+                block = compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
+            if block is None or not block.n:
+                block = self._resting(compiled, state, theta, n) or block
+            if block and block.n and not (self.one_chart and block.steps.turned[: block.n].any()):
                 return block
-            if self.attempts == 0 and not block.n and not assembler.system.sticking:
+            if self.attempts == 0 and block and not block.n and not assembler.system.sticking:
                 raise SolverError(f"step {state.step + 1}: Newton's method finds no solution from the first guess")
         return self._by_terms(assembler, state, theta, None)
 
@@ -266,12 +269,12 @@ class BDF(BlockStepper):
         known = replay.solution if replay else None
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
-        loose, done = _NOTHING, FRESH
-        if replay is None and assembler.compiled is not None:
-            ended = assembler.compiled.failed(formula.timing(state.step), state.q[0], theta)
-            loose, done = ended or (loose, done)
+        loose, done, rested, compiled = _NOTHING, FRESH, False, assembler.compiled
+        if replay is None and compiled is not None:
+            ended = compiled.failed(formula.timing(state.step), state.q[0], theta)
+            (loose, done), rested = ended or (loose, done), compiled.rested
         guesses = [loose, *guesses] if loose.size else guesses
-        solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
+        solution = self.implicit.solve(assembler, equations, theta, guesses, state, known, rested)
         if loose.size:
             solution = replace(
                 solution, report=solution.report.behind(done.iterations, done.factorizations, done.merits)

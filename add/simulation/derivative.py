@@ -102,10 +102,11 @@ class NewtonSolve:
         guesses: Sequence[FloatArray],
         before: State | None = None,
         replay: Solution | None = None,
+        rested: bool = False,
     ) -> Solution:
         """Solve from guesses of u, the best first; a step is told the state ``before`` it.
 
-        ``replay`` holds the decisions of an earlier run.
+        ``replay`` holds the decisions of an earlier run. ``rested``: holding what rests has been tried.
 
         Raises
         ------
@@ -123,7 +124,8 @@ class NewtonSolve:
             resting = Kinematics(before.q[0], before.v[0], a, before.t, before.step)
             if replay is None:
                 candidates = assembler.system.candidates(resting, theta, equations.dt)
-        result = solve(assembler, equations, theta, guesses, self.options, branch, resting, candidates, self.attempts)
+        given = branch, resting, candidates, self.attempts, rested
+        result = solve(assembler, equations, theta, guesses, self.options, *given)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.options, theta)
         solved = result.kin, result.mu, result.branch.decisions

@@ -86,6 +86,7 @@ def solve(
     before: Kinematics | None = None,
     candidates: AllCandidates = (),
     attempts: int | None = None,
+    rested: bool = False,
 ) -> NewtonResult:
     """Solve r(q, v, a) = 0 of one step.
 
@@ -112,6 +113,8 @@ def solve(
         What each deciding term may decide within the step; see `DecidingTerm.candidates`.
     attempts : int, optional
         The last one that is tried, as `NewtonReport.attempt` counts them; default: all.
+    rested : bool
+        Whether compiled steps have tried in vain to hold what rests.
 
     Returns
     -------
@@ -123,12 +126,11 @@ def solve(
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
         return _attempts(work, guesses, 0.0, attempts, before)
-    work.kept = at_rest(work, before) if before is not None else None
+    work.kept = at_rest(work, before) if before is not None and not rested else None
     if work.kept is not None:
-        result = iterate_held(work, work.guess(guesses[0]), 0, 0.0)
-        staying = still_sticking(work, result) if result.report.status.success else None
-        if staying is not None:
-            return staying
+        result, limits = iterate_held(work, work.guess(guesses[0]), 0, 0.0)
+        if result.report.status.success and still_sticking(work, result, limits):
+            return result
         work.kept = None
     result = _attempts(work, guesses, LOOSE_SHARE, attempts, before)
     if not result.report.status.success:

@@ -132,14 +132,15 @@ class Solve:
             return np.array([point.merit])
         return zones.norms(point.r[self.free])  # rows keep all together
 
-    def tolerance(self, point: Point | NewtonResult) -> float:
+    def tolerance(self, point: Point | NewtonResult | None = None) -> float:
         """Return the tolerance on |r| [N]."""
         options = self.options
         return options.atol + (options.rtol * self.scale(point) if options.rtol else 0.0)
 
-    def scale(self, point: Point | NewtonResult) -> float:
+    def scale(self, point: Point | NewtonResult | None = None) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._scale is None:
+            assert point is not None, "asked before a point is known"
             self._scale = self.assembler.force_scale(point.branch, point.kin, self.theta, self.options.norm)
         return self._scale
 
