@@ -358,15 +358,12 @@ def as_candidate(experiment: Experiment, tracking: Tracking, theta: FloatArray |
     return replace(experiment, objective=WeightedSum((1.0,), (seen,)), tracking=seen)
 
 
-def remedies(
-    weak: Weak, problem: InverseProblem, candidates: Mapping[str, fit_rows.FitRows], rms: float
-) -> list[tuple[str, float]]:
+def remedies(weak: Weak, candidates: Mapping[str, fit_rows.FitRows], rms: float) -> list[tuple[str, float]]:
     """Return the spread along a weak direction with each candidate's samples added, the best first.
 
     Parameters
     ----------
     weak : Weak
-    problem : of the fit
     candidates : name -> its rows, with weight one a sample
     rms : noise of a marker's coordinate [m]
     """
