@@ -13,7 +13,7 @@ from add.commands.marker_fits import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem, uncertainty as uncertain
 from add.inverse.between_takes import CloudCorrelation
-from add.inverse.fit_rows import Correlation, FitRows, fit_rows
+from add.inverse.fit_rows import FitRows, fit_rows
 from add.inverse.intervals import profile
 from add.inverse.refit import bootstrap
 from add.inverse.uncertainty import Uncertainty, Weak
@@ -22,6 +22,7 @@ from add.objectives import Tracking
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking
 from add.scene import Scene, experiment_scenes
 from add.scene.build.recordings import recording_placement
+from add.summary import fields_of
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -166,26 +167,21 @@ def _residuals(found: Uncertainty) -> dict[str, Any]:
     """Return for each take how white its residuals are and how many samples they are worth."""
     out = {}
     for rows, looked in zip(found.rows, found.correlations, strict=True):
+        said: dict[str, Any] = {
+            "frames": looked.n_frames,
+            "coordinates": looked.n_samples,
+            "effective": looked.effective,
+            "white": looked.is_white if looked.tested else None,
+            "p_value": looked.p_value,
+            "frames_per_independent": looked.time,
+        }
         if isinstance(looked, CloudCorrelation):
-            out[rows.name] = _of_both(looked) | {"share": looked.share, "length": looked.length}
-            continue
-        series = np.unique(rows.series // 3)
-        names = [rows.markers[k] if k < len(rows.markers) else f"target {k}" for k in series]
-        each = {name: float(tau) for name, tau in zip(names, looked.per_marker, strict=True)}
-        out[rows.name] = _of_both(looked) | {"per_marker": each}
+            out[rows.name] = said | fields_of(looked, "share", "length")
+        else:
+            series = np.unique(rows.series // 3)
+            names = [rows.markers[k] if k < len(rows.markers) else f"target {k}" for k in series]
+            out[rows.name] = said | {"per_marker": dict(zip(names, looked.per_marker.tolist(), strict=True))}
     return out
-
-
-def _of_both(looked: Correlation | CloudCorrelation) -> dict[str, Any]:
-    """Return what markers and clouds have in common."""
-    return {
-        "frames": looked.n_frames,
-        "coordinates": looked.n_samples,
-        "effective": looked.effective,
-        "white": looked.is_white if looked.tested else None,
-        "p_value": looked.p_value,
-        "frames_per_independent": looked.time,
-    }
 
 
 def _contents(found: Uncertainty) -> list[str]:

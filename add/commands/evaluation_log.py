@@ -152,7 +152,7 @@ def evaluations(
         if table is not None:
             with writing(table):
                 stream = stack.enter_context(table.open("w", encoding="utf-8", newline=""))
-            writer = _Table(stream, table, problem)
+            writer = _table(stream, table, problem)
         log = _Lines(problem, most) if asked and not console.quiet else None
 
         def progress(evaluation: Any, better: bool) -> None:
@@ -162,7 +162,7 @@ def evaluations(
             if log is not None:
                 tell(log.line(evaluation, better))
             if writer is not None:
-                writer.write(evaluation)
+                writer(evaluation)
 
         yield progress
 
@@ -201,24 +201,20 @@ class _Lines:
         return few(named, MOST_NAMED)
 
 
-@final
-class _Table:
-    """Evaluations as CSV: each row is on disk before the next one is computed."""
+def _table(stream: TextIO, path: Path, problem: Any) -> Callable[[Any], None]:
+    """Begin a CSV of evaluations; return what writes a row, which is on disk before the next one is computed."""
+    writer = csv.writer(stream, lineterminator="\n")
 
-    def __init__(self, stream: TextIO, path: Path, problem: Any) -> None:
-        self.stream, self.path, self.problem = stream, path, problem
-        self.writer = csv.writer(stream, lineterminator="\n")
-        names = [f"{label} [{unit}]" for label, unit in zip(problem.labels(), problem.units(), strict=True)]
-        self._row(["evaluation", "phase", "objective", "seconds", *names])
+    def row(*cells: Any) -> None:
+        with writing(path):
+            writer.writerow(cells)
+            stream.flush()
+            os.fsync(stream.fileno())
 
-    def write(self, evaluation: Any) -> None:
-        """Write one row."""
-        values = self.problem.values(evaluation.x).tolist()
-        numbers = [f"{value:.17g}" for value in (evaluation.value, evaluation.seconds, *values)]
-        self._row([evaluation.index + 1, evaluation.phase, *numbers])
+    def write(evaluation: Any) -> None:
+        values = evaluation.value, evaluation.seconds, *problem.values(evaluation.x).tolist()
+        row(evaluation.index + 1, evaluation.phase, *(f"{value:.17g}" for value in values))
 
-    def _row(self, cells: list[Any]) -> None:
-        with writing(self.path):
-            self.writer.writerow(cells)
-            self.stream.flush()
-            os.fsync(self.stream.fileno())
+    names = [f"{label} [{unit}]" for label, unit in zip(problem.labels(), problem.units(), strict=True)]
+    row("evaluation", "phase", "objective", "seconds", *names)
+    return write
