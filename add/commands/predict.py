@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,9 +80,7 @@ class View:
         return places(self.markers, run, theta)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Motion:
+class Motion(NamedTuple):
     """A motion that is predicted with the numbers of a fit.
 
     Attributes

@@ -1,8 +1,7 @@
 """The boundary of a volume mesh, and quality of meshes: what cannot be simulated is refused, what can be mended is."""
 
-from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -294,9 +293,7 @@ def validate(mesh: SoftMesh) -> Validated:
     return Validated(mesh, n_dropped, int(inverted.sum()), kept)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class MeshQuality:
+class MeshQuality(NamedTuple):
     """Shape of the elements of a mesh of tetrahedra.
 
     Attributes

@@ -135,9 +135,7 @@ class Evaluator(ABC):
 # The normal equations are those of Gauss-Newton, J^T J s = -J^T rho with damping, whole or by their structure in time.
 
 
-@final
-@dataclass(frozen=True)
-class Residuals:
+class Residuals(NamedTuple):
     """rho with phi = rho . rho, and the runs that it was found on.
 
     Attributes

@@ -1,9 +1,9 @@
 """The single claims that a term has to keep, one check each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Required, TypedDict, final
+from typing import Any, NamedTuple, Required, TypedDict
 
 import numpy as np
 
@@ -21,9 +21,7 @@ UNIT_WEIGHTS = {
 }
 
 
-@final
-@dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(NamedTuple):
     """Arguments on which a checked term depends, so that a test can assert that it was not checked where it is idle.
 
     Attributes
@@ -51,8 +49,7 @@ class Options(TypedDict, total=False):
     layout: ParameterLayout | None
 
 
-@dataclass(frozen=True)
-class Equations:
+class Equations(NamedTuple):
     """A term (no multipliers) or a constraint, as one function of (q, v, a, mu, theta) with values (r, c), at a state.
 
     What is checked there, and how, is as in `add.testing.terms.check_term`.

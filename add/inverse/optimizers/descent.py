@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -10,9 +10,7 @@ from add.inverse.optimizers.phases import PhasedOptimizer, PhaseResult, PhaseRun
 from add.typing import FloatArray
 
 
-@final
-@dataclass(frozen=True)
-class RateSchedule:
+class RateSchedule(NamedTuple):
     """The rate of evaluation k: rate * decay^floor(k / every).
 
     Attributes

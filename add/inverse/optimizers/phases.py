@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -120,9 +120,7 @@ class MemoryLog(EvaluationLog):
         self.evaluations.append(evaluation)
 
 
-@final
-@dataclass(frozen=True)
-class Phase:
+class Phase(NamedTuple):
     """A stage of a continuation; it starts from the best point of the stage before.
 
     Attributes
@@ -143,9 +141,7 @@ class Phase:
     overrides: tuple[NumberOverride, ...] = ()
 
 
-@final
-@dataclass(frozen=True)
-class PhaseResult:
+class PhaseResult(NamedTuple):
     """How a phase ended."""
 
     name: str
@@ -156,9 +152,7 @@ class PhaseResult:
     evaluations: int
 
 
-@final
-@dataclass(frozen=True)
-class OptimizationResult:
+class OptimizationResult(NamedTuple):
     """The best point of the last phase and how each phase ended.
 
     Attributes
@@ -312,7 +306,7 @@ class PhasedOptimizer(Optimizer):
         starts = self.starts.points(problem, x)
         index = 0
         if self.starts.chosen:
-            first = replace(self.phases[0], name=f"{self.phases[0].name} (starts)")
+            first = self.phases[0]._replace(name=f"{self.phases[0].name} (starts)")
             screen = PhaseRun(problem, first, x, log, 0, progress, schedule, observers)
             starts, index = lowest(screen, starts, self.starts.keep or 1), screen.index
         lowest_start: tuple[LoggedEvaluation, list[PhaseResult]] | None = None
@@ -322,7 +316,7 @@ class PhasedOptimizer(Optimizer):
             try:
                 for phase in self.phases:
                     if number:  # the log tells the starts apart by the names of their phases
-                        phase = replace(phase, name=f"{phase.name} (start {number + 1})")
+                        phase = phase._replace(name=f"{phase.name} (start {number + 1})")
                     run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
                     results.append(self.minimise(run))
                     best = run.best
