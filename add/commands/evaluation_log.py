@@ -174,7 +174,7 @@ class _Lines:
     def __init__(self, problem: Any, most: int) -> None:
         self.problem, self.most, self.begin = problem, most, time.monotonic()
         self.best: dict[str, float] = {}
-        self.done = self.replayed = 0
+        self.done = 0
 
     def line(self, evaluation: Any, better: bool) -> str:
         """Return the line of an evaluation."""
