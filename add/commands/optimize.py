@@ -4,6 +4,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,7 @@ def _fit_starts(
         if item.use == "validate" and item.fit_window is not None:
             most = scene.optimizer.max_evaluations
             x, phase = fit_own(problem, optimizer, found.x, item.name, item.fit_window, most)
-            found = found._replace(x=x, phases=(*found.phases, phase))
+            found = replace(found, x=x, phases=(*found.phases, phase))
     return found
 
 
@@ -266,7 +267,7 @@ def _result(
     result = result_head(scene, "optimize", "done") | {
         "parameters": parameters,
         "objective": {"start": begin, "end": value, "of": objective_text(scene, problem.experiments[0])},
-        "phases": [phase._asdict() for phase in found.phases],
+        "phases": [vars(phase) for phase in found.phases],
         "evaluations": found.evaluations,
         "experiments": {},
     }

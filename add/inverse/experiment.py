@@ -135,7 +135,9 @@ class Evaluator(ABC):
 # The normal equations are those of Gauss-Newton, J^T J s = -J^T rho with damping, whole or by their structure in time.
 
 
-class Residuals(NamedTuple):
+@final
+@dataclass(frozen=True)
+class Residuals:
     """rho with phi = rho . rho, and the runs that it was found on.
 
     Attributes

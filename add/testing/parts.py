@@ -1,9 +1,9 @@
 """The single claims that a term has to keep, one check each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Required, TypedDict
+from typing import Any, NamedTuple, Required, TypedDict, final
 
 import numpy as np
 
@@ -21,7 +21,9 @@ UNIT_WEIGHTS = {
 }
 
 
-class Sensitivity(NamedTuple):
+@final
+@dataclass(frozen=True)
+class Sensitivity:
     """Arguments on which a checked term depends, so that a test can assert that it was not checked where it is idle.
 
     Attributes

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from add.inverse.optimizers.phases import PhasedOptimizer, PhaseResult, PhaseRun
 from add.typing import FloatArray
 
 
-class RateSchedule(NamedTuple):
+@final
+@dataclass(frozen=True)
+class RateSchedule:
     """The rate of evaluation k: rate * decay^floor(k / every).
 
     Attributes

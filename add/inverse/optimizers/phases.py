@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
@@ -120,7 +120,9 @@ class MemoryLog(EvaluationLog):
         self.evaluations.append(evaluation)
 
 
-class Phase(NamedTuple):
+@final
+@dataclass(frozen=True)
+class Phase:
     """A stage of a continuation; it starts from the best point of the stage before.
 
     Attributes
@@ -141,7 +143,9 @@ class Phase(NamedTuple):
     overrides: tuple[NumberOverride, ...] = ()
 
 
-class PhaseResult(NamedTuple):
+@final
+@dataclass(frozen=True)
+class PhaseResult:
     """How a phase ended."""
 
     name: str
@@ -152,7 +156,9 @@ class PhaseResult(NamedTuple):
     evaluations: int
 
 
-class OptimizationResult(NamedTuple):
+@final
+@dataclass(frozen=True)
+class OptimizationResult:
     """The best point of the last phase and how each phase ended.
 
     Attributes
@@ -306,7 +312,7 @@ class PhasedOptimizer(Optimizer):
         starts = self.starts.points(problem, x)
         index = 0
         if self.starts.chosen:
-            first = self.phases[0]._replace(name=f"{self.phases[0].name} (starts)")
+            first = replace(self.phases[0], name=f"{self.phases[0].name} (starts)")
             screen = PhaseRun(problem, first, x, log, 0, progress, schedule, observers)
             starts, index = lowest(screen, starts, self.starts.keep or 1), screen.index
         lowest_start: tuple[LoggedEvaluation, list[PhaseResult]] | None = None
@@ -316,7 +322,7 @@ class PhasedOptimizer(Optimizer):
             try:
                 for phase in self.phases:
                     if number:  # the log tells the starts apart by the names of their phases
-                        phase = phase._replace(name=f"{phase.name} (start {number + 1})")
+                        phase = replace(phase, name=f"{phase.name} (start {number + 1})")
                     run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
                     results.append(self.minimise(run))
                     best = run.best
