@@ -102,10 +102,9 @@ def robot_json(robot: Robot) -> dict[str, Any]:
 
 def robot_alone(robot: Robot, body: Mapping[str, Any], **more: Any) -> Scene:
     """Return a scene with nothing but a robot, an articulated ``body`` of these keys."""
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}}
-    return check_scene(
-        raw | {"bodies": {"robot": {"type": "articulated", **body}}} | more, None, Scene, {"robot": robot}
-    )
+    bodies = {"robot": {"type": "articulated", **body}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": bodies, **more}
+    return check_scene(raw, None, Scene, {"robot": robot})
 
 
 def robot_problems(robot: Robot, file: Path, options: Mapping[str, Any]) -> list[str]:
