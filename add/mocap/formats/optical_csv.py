@@ -130,11 +130,8 @@ def _columns(text: Text, top: int) -> _Columns:
             "Motive's row of quantities is missing", top, expected="',,Rotation,...,Position,...' above this line"
         )
     n = max(len(axis), *(len(cells) for cells in (*named.values(), plain[-1])))
-    fill = [
-        [*cells, *[""] * (n - len(cells))]
-        for cells in (named["type"], named["name"], named.get("id", []), plain[-1], axis)
-    ]
-    return _Columns(*fill)
+    given = named["type"], named["name"], named.get("id", []), plain[-1], axis
+    return _Columns(*(_padded(cells, n) for cells in given))
 
 
 def _groups(columns: _Columns) -> list[list[int]]:
