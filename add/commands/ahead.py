@@ -17,7 +17,7 @@ from typing import Any, final
 
 import numpy as np
 from numba import config
-from numba.core.event import Event, Listener, install_listener
+from numba.core.event import Event, Listener, TimingListener, install_listener
 from scipy.sparse import csc_array
 
 from add.commands.beside import leave_garbage
@@ -248,9 +248,9 @@ def kernel_clock() -> Iterator[Callable[[], float]]:
 
     Both are done under its compiler lock; a kernel that calls others brings them along, and is counted once.
     """
-    clock = _Clock()
+    clock = TimingListener()
     with install_listener("numba:compiler_lock", clock):
-        yield lambda: clock.seconds
+        yield lambda: clock.duration if clock.done else 0.0
 
 
 @final
@@ -265,25 +265,6 @@ class _First(Listener):
 
     def on_end(self, event: Event) -> None:
         pass
-
-
-@final
-class _Clock(Listener):
-    """Adds up the outermost events."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._depth, self._begin = 0, 0.0
-
-    def on_start(self, event: Event) -> None:
-        if not self._depth:
-            self._begin = time.perf_counter()
-        self._depth += 1
-
-    def on_end(self, event: Event) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self.seconds += time.perf_counter() - self._begin
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,9 +82,7 @@ class ParameterCheck(NamedTuple):
     changed: int
 
 
-@final
-@dataclass(frozen=True)
-class GradientCheck:
+class GradientCheck(NamedTuple):
     """The check of one experiment.
 
     Attributes
@@ -221,7 +219,7 @@ def check_gradients(
         judged = scene_objective(scene, built, name, steps)
         objective = judged or probe(built, steps, seed)
         found = _check(name, replace(built, simulation=simulation), objective, steps, asked, progress)
-        out.append(replace(found, drawn=judged is None))
+        out.append(found._replace(drawn=judged is None))
     return out
 
 

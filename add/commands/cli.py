@@ -9,23 +9,10 @@ from typing import Any
 import click
 
 from add import __version__
-from add.commands import console as shared
+from add.commands import cli_runs, console as shared
 from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take, predict
-from add.commands.cli_runs import (
-    NO_MEMORY,
-    Stopped,
-    info,
-    keeping,
-    loaded_scene,
-    plot,
-    run_path,
-    sampling,
-    say_experiments,
-    view,
-    workers_for,
-    write_and_say_report,
-)
+from add.commands.cli_runs import info, plot, view
 from add.commands.templates import new
 from add.errors import AddError, OutOfMemory
 from add.machine.interrupts import Terminated, stops_are_interruptions
@@ -96,13 +83,13 @@ def simulate(console: shared.Console, scene: str, output: str | None, force: boo
     from add.scene.build.doubts import warn
 
     _require_one(resume, force)
-    loaded = loaded_scene(console, scene, runs=True)
-    say_experiments(console, loaded)
+    loaded = cli_runs.loaded_scene(console, scene, runs=True)
+    cli_runs.say_experiments(console, loaded)
     built = loaded.build()
     compile_others(built.simulation)
     console.heed(warn({"scene": built}))
-    with run_in(loaded, run_path(scene, output), "simulate", force=force, resume=resume) as folder:
-        with keeping(folder, scene), shared.steps_bar(console, loaded.time.n_steps) as progress:
+    with run_in(loaded, cli_runs.run_path(scene, output), "simulate", force=force, resume=resume) as folder:
+        with cli_runs.keeping(folder, scene), shared.steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         shared.say_simulation(console, result)
         _say_contacts(console, result)
@@ -152,18 +139,18 @@ def optimize(
     _require_one(resume, force)
     if kept["checkpoints"] and kept["states"]:
         raise click.UsageError("--checkpoints and --states are two ways to save memory: say one of them.")
-    loaded = loaded_scene(console, scene, runs=jobs is None and cluster is None)
+    loaded = cli_runs.loaded_scene(console, scene, runs=jobs is None and cluster is None)
     problem, _ = check_optimization(loaded)
     console.heed(_warnings(loaded))
     workers = None
     if jobs is not None or cluster is not None:
         require_shareable(problem, loaded.source)
-        workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
+        workers = click.get_current_context().with_resource(cli_runs.workers_for(jobs, cluster))
     spec = loaded.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
-    with run_in(loaded, run_path(scene, output), "optimize", force=force, resume=resume) as folder:
+    with run_in(loaded, cli_runs.run_path(scene, output), "optimize", force=force, resume=resume) as folder:
         table = folder.path / EVALUATIONS_CSV if as_csv else None
-        with keeping(folder, scene), evaluations(console, problem, most, log, table) as progress:
+        with cli_runs.keeping(folder, scene), evaluations(console, problem, most, log, table) as progress:
             result = optimize_scene(
                 loaded,
                 folder,
@@ -174,7 +161,7 @@ def optimize(
             )
         shared.say_optimization(console, result, *one_by_one(result["parameters"]))
         _say_contacts(console, result)
-        write_and_say_report(console, folder)
+        cli_runs.write_and_say_report(console, folder)
         console.result(result)
 
 
@@ -193,7 +180,7 @@ def check(console: shared.Console, scene: str, gradient: bool, steps: int | None
     from add.scene.build.built import held_nodes, material_sources
     from add.scene.build.default_contact import said_numbers
 
-    built = (loaded := loaded_scene(console, scene)).build()
+    built = (loaded := cli_runs.loaded_scene(console, scene)).build()
     console.heed(warnings := _warnings(loaded))
     if loaded.objective and loaded.parameters:
         check_optimization(loaded)
@@ -244,12 +231,12 @@ def sweep(
     from add.commands.sweep import sweep_scene
     from add.scene.build.write_back import sweep_axes
 
-    loaded = loaded_scene(console, scene)
+    loaded = cli_runs.loaded_scene(console, scene)
     sweep_axes(loaded.inverse_problem(), parameters)  # wrong ones are an error before anything is begun
     console.heed(_warnings(loaded))
-    workers = click.get_current_context().with_resource(workers_for(**by))
-    at = run_path(scene, output, "_sweep")
-    with sampling(console, loaded, scene, at, "sweep", force) as (folder, progress):
+    workers = click.get_current_context().with_resource(cli_runs.workers_for(**by))
+    at = cli_runs.run_path(scene, output, "_sweep")
+    with cli_runs.sampling(console, loaded, scene, at, "sweep", force) as (folder, progress):
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     shared.say_sweep(console, result)
     console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
@@ -333,7 +320,7 @@ def _exit_code(arguments: list[str] | None) -> int:
     """Run the command line; say what went wrong, and return the code to exit with."""
     try:
         cli.main(arguments, prog_name="add", standalone_mode=False)
-    except Stopped as stopped:
+    except cli_runs.Stopped as stopped:
         return _stopped(stopped.stop, stopped.message)
     except click.exceptions.Abort as error:  # click's word for an interruption
         return _stopped(error.__cause__)
@@ -347,7 +334,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         shared.tell(f"error: {error}")
         return error.exit_code
     except MemoryError:
-        shared.tell(f"error: {NO_MEMORY}")
+        shared.tell(f"error: {cli_runs.NO_MEMORY}")
         return OutOfMemory.exit_code
     except BrokenPipeError:
         return 0

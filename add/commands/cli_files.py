@@ -230,15 +230,7 @@ def export(
     --max-rate : Largest change in a signal's unit a second [default, of a position servo: what the robot's file says].
     --output : File to write, such as controls.csv or controls.mcap.
     """
-    from add.commands.export import (
-        Limits,
-        beyond_limits,
-        limits_of_servos,
-        motion_with,
-        sampled_controls,
-        scene_of,
-        scene_that_plays,
-    )
+    from add.commands import export as exports
     from add.mocap.write import write_mcap, write_signals
 
     what = [kind for kind, wanted in asked.items() if wanted]
@@ -252,9 +244,9 @@ def export(
     if rate is None:
         raise click.UsageError("--controls needs --rate.")
     bag = Path(output).suffix.lower() == ".mcap"
-    built = scene_that_plays(scene_of(source), experiment, whole=bag).build()
-    signals = sampled_controls(built, rate, names)
-    servos = limits_of_servos(built.scene)
+    built = exports.scene_that_plays(exports.scene_of(source), experiment, whole=bag).build()
+    signals = exports.sampled_controls(built, rate, names)
+    servos = exports.limits_of_servos(built.scene)
     kept = {name: servos[name] for name in {signal.name for signal in signals} & set(servos)}
     for text in limits:
         name, value = named_value(text, "--limit", _NO_LIMIT, "NAME=value")
@@ -262,19 +254,19 @@ def export(
         ends = _number(low, "--limit", text), _number(high, "--limit", text)
         if not ends[0] < ends[1]:
             raise InputError("the lower limit must be below the upper one", place="--limit", found=text)
-        kept[name] = kept.get(name, Limits())._replace(lower=ends[0], upper=ends[1])
+        kept[name] = kept.get(name, exports.Limits())._replace(lower=ends[0], upper=ends[1])
     for text in rates:
         name, value = named_value(text, "--max-rate", _NO_LIMIT, "NAME=value")
         fastest = _number(value, "--max-rate", text)
         if fastest <= 0.0:
             raise InputError("a rate must be above 0", place="--max-rate", found=text)
-        kept[name] = kept.get(name, Limits())._replace(rate=fastest)
-    warnings = beyond_limits(signals, kept)
+        kept[name] = kept.get(name, exports.Limits())._replace(rate=fastest)
+    warnings = exports.beyond_limits(signals, kept)
     for warning in warnings:
         _log.warning("%s", warning)
     console.heed(warnings)
     if bag:
-        write_mcap(output, motion_with(built, signals))
+        write_mcap(output, exports.motion_with(built, signals))
     else:
         write_signals(Path(output), signals)
     console.say(f"{len(signals)} signals of {signals[0].times.size} samples at {rate:g} Hz: {output}")

@@ -6,16 +6,7 @@ from typing import Any
 
 import click
 
-from add.commands import console as shared
-from add.commands.cli_runs import (
-    existing,
-    loaded_scene,
-    run_path,
-    sampling,
-    say_experiments,
-    workers_for,
-    write_and_say_report,
-)
+from add.commands import cli_runs, console as shared
 from add.commands.console import Console, require_new, say_left_behind, tell
 from add.commands.report_texts import end_text, how_far, with_bar
 
@@ -38,8 +29,8 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
 
     path = Path(output)
     require_new(path, force)
-    fit = existing(run)
-    found, numbers, left = carried_into(loaded_scene(console, scene), fit, parameters)
+    fit = cli_runs.existing(run)
+    found, numbers, left = carried_into(cli_runs.loaded_scene(console, scene), fit, parameters)
     for label in numbers:
         console.say(f"  {label} = {with_bar(fit_of(fit)['parameters'][label])}")
     say_left_behind(console, left)
@@ -65,7 +56,7 @@ def compare(console: Console, scene: str, laws: str) -> None:
 
     names = [law.strip() for law in laws.split(",") if law.strip()]
     require_laws(names)
-    runs = compare_laws(loaded_scene(console, scene), names)
+    runs = compare_laws(cli_runs.loaded_scene(console, scene), names)
     console.say(comparison_text(runs))
     console.result([vars(run) for run in runs])
 
@@ -96,12 +87,12 @@ def converge(
     """
     from add.commands.converge import Levels, converge_scene
 
-    loaded = loaded_scene(console, scene)
-    folder = existing(run_path(scene, output))
+    loaded = cli_runs.loaded_scene(console, scene)
+    folder = cli_runs.existing(cli_runs.run_path(scene, output))
     result = converge_scene(loaded, folder, Levels(time_levels, mesh_levels, finer), progress=tell)
     for text in convergence_lines(result):
         console.say(text)
-    write_and_say_report(console, folder)
+    cli_runs.write_and_say_report(console, folder)
     console.result(result)
 
 
@@ -149,7 +140,7 @@ def next_take(
 
     candidates = []
     for file in scenes:
-        scene = loaded_scene(console, file)
+        scene = cli_runs.loaded_scene(console, file)
         cases = [(Path(file).stem, scene)]
         for text in variations:
             path, _, values = text.partition("=")
@@ -163,7 +154,7 @@ def next_take(
                 for value in numbers
             ]
         candidates += cases
-    ranked = next_takes(candidates, existing(run), parameters, number)
+    ranked = next_takes(candidates, cli_runs.existing(run), parameters, number)
     for one in ranked:
         console.say(f"{one.name}: errors x {one.narrowing:.3g}")
         for label, before, after in zip(one.labels, one.before, one.after, strict=True):
@@ -206,9 +197,9 @@ def predict(
         ends one way or another.
     --side : How likely a marker ends beyond a value [m], such as tip.x=0.3; may be repeated.
     """
-    loaded = loaded_scene(console, scene)
-    say_experiments(console, loaded)
-    fit, begun = existing(run), None if start is None else existing(start)
+    loaded = cli_runs.loaded_scene(console, scene)
+    cli_runs.say_experiments(console, loaded)
+    fit, begun = cli_runs.existing(run), None if start is None else cli_runs.existing(start)
     if samples is not None:
         from add.commands.other_motions import Asked
 
@@ -223,7 +214,7 @@ def predict(
             "sides": sides,
         }
         wanted = Asked(fit, parameters, begun, samples=samples, discrepancy=sampling.pop("discrepancy"), **said)
-        _say_sampled(console, loaded, scene, run_path(scene, output, "_predicted"), wanted, **sampling)
+        _say_sampled(console, loaded, scene, cli_runs.run_path(scene, output, "_predicted"), wanted, **sampling)
         return
     if given := [name for name, value in sampling.items() if value is not None and value is not False and value != ()]:
         raise click.UsageError(f"--{'side' if given[0] == 'sides' else given[0]} needs --samples.")
@@ -268,8 +259,8 @@ def _say_sampled(console: Console, loaded: Any, scene: str, at: Path, wanted: An
     """Predict by samples."""
     from add.commands.other_motions import predict_samples
 
-    workers = click.get_current_context().with_resource(workers_for(**by))
-    with sampling(console, loaded, scene, at, "predict", force) as (folder, progress):
+    workers = click.get_current_context().with_resource(cli_runs.workers_for(**by))
+    with cli_runs.sampling(console, loaded, scene, at, "predict", force) as (folder, progress):
         result = predict_samples(loaded, folder, wanted, workers=workers, progress=progress)
     prediction = result["prediction"]
     for label, item in result["parameters"].items():
@@ -279,7 +270,7 @@ def _say_sampled(console: Console, loaded: Any, scene: str, at: Path, wanted: An
         console.say(f"  {text}")
     for item in prediction["ends"]:
         console.say(f"  {item['end']}: {end_text(item)}")
-    write_and_say_report(console, folder)
+    cli_runs.write_and_say_report(console, folder)
     console.result(result)
 
 

@@ -354,19 +354,16 @@ def _say_scene(console: Console, path: str) -> None:
 def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[str, ...]) -> Any:
     """Return a scene with nothing but a robot, as its file poses it."""
     from add.commands.ahead import first_compilation
-    from add.scene import Scene
-    from add.scene.read.reader import check_scene
+    from add.commands.file_contents import robot_alone
     from add.scene.robots import read_robot
 
     robot = read_robot(path, base=base, ignore=ignore)  # an error names the file alone
     click.get_current_context().with_resource(first_compilation(console.compiling))
     body = {
-        "type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore),
+        "model": str(path.resolve()), "base": base, "ignore": list(ignore),
         "static_shapes": True,  # the base, where it stands still: without it the robot is cut open
     }  # fmt: skip
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body},
-           "contact": {"stiffness": 1.0}}  # fmt: skip
-    return check_scene(raw, None, Scene, {"robot": robot})
+    return robot_alone(robot, body, contact={"stiffness": 1.0})
 
 
 def _is_robot(path: Path) -> bool:

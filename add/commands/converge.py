@@ -232,7 +232,7 @@ class _Kept(NamedTuple):
                 x = np.array([float.fromhex(value) for value in line["x"]])
                 return Refit(x, line["value"], line["runs"], line["converged"]), True
         made = make()
-        self.folder.append_line(REFITS, {**vars(made), "fit": self.fit, "name": name,
+        self.folder.append_line(REFITS, {**made._asdict(), "fit": self.fit, "name": name,
                                          "x": [value.hex() for value in made.x.tolist()]})  # fmt: skip
         return made, False
 
@@ -281,7 +281,7 @@ def _summary(
                 continue
             values = [entry["value"], *(float(problem.values(item.x)[k]) for item in refits)]
             said = extrapolated(values, ratio, ASSUMED[kind], smallest=0.1 * float(noise[k]))
-            entry[kind] = {"values": values, **vars(said)}
+            entry[kind] = {"values": values, **said._asdict()}
             squares += said.error**2
         entry["error"] = float(np.sqrt(squares))
         parameters[label] = entry

@@ -120,7 +120,7 @@ def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...
         if isinstance(mesh, BoxMeshSpec):
             overrides[f"{place}.divisions"] = [2 * n for n in mesh.divisions]
             if mesh.hollows:
-                overrides[f"{place}.hollows"] = [[[2 * n for n in end] for end in ends] for ends in mesh.hollows]
+                overrides[f"{place}.hollows"] = (2 * np.array(mesh.hollows)).tolist()
         elif isinstance(mesh, FileMeshSpec):
             path = folder / f"{name}_{len(list(folder.glob('*.msh')))}.msh"
             write_mesh(path, refined(body_mesh(body.model_copy(update={"scale": 1.0}), f"bodies.{name}")))

@@ -11,25 +11,18 @@ import numpy as np
 from add.commands import convergence_file
 from add.commands.marker_fits import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
-from add.inverse import InverseProblem
+from add.inverse import InverseProblem, uncertainty as uncertain
 from add.inverse.between_takes import CloudCorrelation
-from add.inverse.fit_rows import Correlation, FitRows, fit_rows
+from add.inverse.fit_rows import FitRows, fit_rows
 from add.inverse.intervals import profile
 from add.inverse.refit import bootstrap
-from add.inverse.uncertainty import (
-    Uncertainty,
-    Weak,
-    as_candidate,
-    remedies,
-    uncertainty,
-    weak_directions,
-    with_discretisation,
-)
+from add.inverse.uncertainty import Uncertainty, Weak
 from add.io.runfolder import RunFolder, plain
 from add.objectives import Tracking
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking
 from add.scene import Scene, experiment_scenes
 from add.scene.build.recordings import recording_placement
+from add.summary import fields_of
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -72,7 +65,7 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         return {"parameters": {}, "contains": [_NO_BARS]}
     if 0 < sum(isinstance(part, CloudTracking) for part in parts) < len(parts):
         return {"parameters": {}, "contains": [_NO_BARS_OF_BOTH]}
-    bars = uncertainty(problem, x)
+    bars = uncertain.uncertainty(problem, x)
     if bars is None:
         compared = any(item.tracking is not None for item in problem.experiments)
         return {"parameters": {}, "contains": [_TOO_FEW]} if compared else None
@@ -143,7 +136,7 @@ def _discretised(
     if "estimate" in study:
         texts.append(convergence_file.estimate_text(study["estimate"]))
     texts += [f"{text[:1].upper()}{text[1:]}." for text in convergence_file.left_over(study, scene)]
-    return with_discretisation(found, errors), texts, convergence_file.shifts_for(study, problem.labels())
+    return uncertain.with_discretisation(found, errors), texts, convergence_file.shifts_for(study, problem.labels())
 
 
 def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *, interval: bool) -> dict[str, Any]:
@@ -174,26 +167,21 @@ def _residuals(found: Uncertainty) -> dict[str, Any]:
     """Return for each take how white its residuals are and how many samples they are worth."""
     out = {}
     for rows, looked in zip(found.rows, found.correlations, strict=True):
+        said: dict[str, Any] = {
+            "frames": looked.n_frames,
+            "coordinates": looked.n_samples,
+            "effective": looked.effective,
+            "white": looked.is_white if looked.tested else None,
+            "p_value": looked.p_value,
+            "frames_per_independent": looked.time,
+        }
         if isinstance(looked, CloudCorrelation):
-            out[rows.name] = _of_both(looked) | {"share": looked.share, "length": looked.length}
-            continue
-        series = np.unique(rows.series // 3)
-        names = [rows.markers[k] if k < len(rows.markers) else f"target {k}" for k in series]
-        each = {name: float(tau) for name, tau in zip(names, looked.per_marker, strict=True)}
-        out[rows.name] = _of_both(looked) | {"per_marker": each}
+            out[rows.name] = said | fields_of(looked, "share", "length")
+        else:
+            series = np.unique(rows.series // 3)
+            names = [rows.markers[k] if k < len(rows.markers) else f"target {k}" for k in series]
+            out[rows.name] = said | {"per_marker": dict(zip(names, looked.per_marker.tolist(), strict=True))}
     return out
-
-
-def _of_both(looked: Correlation | CloudCorrelation) -> dict[str, Any]:
-    """Return what markers and clouds have in common."""
-    return {
-        "frames": looked.n_frames,
-        "coordinates": looked.n_samples,
-        "effective": looked.effective,
-        "white": looked.is_white if looked.tested else None,
-        "p_value": looked.p_value,
-        "frames_per_independent": looked.time,
-    }
 
 
 def _contents(found: Uncertainty) -> list[str]:
@@ -269,7 +257,7 @@ def _tied(labels: Sequence[str], matrix: FloatArray) -> list[dict[str, Any]]:
 
 def _weak(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list[dict[str, Any]]:
     """Return the combinations that the data hardly see, in words, and what would show them."""
-    directions = weak_directions(found)[:5]
+    directions = uncertain.weak_directions(found)[:5]
     if not directions:
         return []
     # A marker more has a noise in metres, to which residuals in standard deviations do not compare.
@@ -296,20 +284,20 @@ def _weak(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertain
             else ("The data do not see" if np.isinf(weak.spread) else "The data hardly see")
             + f" {' with '.join(parts)}"
         )
-        best = remedies(weak, problem, candidates, max(found.rms, 1e-9))
+        best = uncertain.remedies(weak, candidates, max(found.rms, 1e-9))
         out.append(
             {
                 "parameters": {labels[k]: float(weak.direction[k]) for k in members},
                 "spread": weak.spread,
                 "singular_value": weak.singular_value,
                 "candidates": [{"name": name, "spread": value} for name, value in best],
-                "text": f"{text}: {_remedy(weak, best, labels[members[0]], scene, len(members))}",
+                "text": f"{text}: {_remedy(weak, best, labels[members[0]], len(members))}",
             }
         )
     return out
 
 
-def _remedy(weak: Weak, best: list[tuple[str, float]], label: str, scene: Scene, members: int) -> str:
+def _remedy(weak: Weak, best: list[tuple[str, float]], label: str, members: int) -> str:
     """Say which candidate would show a combination, and how well."""
     if best and best[0][1] * WORTH < weak.spread:
         before = "" if np.isinf(weak.spread) else f" from {weak.spread:.2g}"
@@ -347,7 +335,7 @@ def _candidates(scene: Scene, problem: InverseProblem, x: FloatArray) -> dict[st
             options.append((f"recording {', '.join(others)} in '{experiment.name}'", more, theta))
         for name, chosen, theta_seen in options:
             try:
-                out[name] = fit_rows(problem, x, as_candidate(experiment, chosen, theta_seen))
+                out[name] = fit_rows(problem, x, uncertain.as_candidate(experiment, chosen, theta_seen))
             except (SolverError, InputError) as error:
                 _log.info("%s is not tried: %s", name, error)
     return out

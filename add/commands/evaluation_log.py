@@ -152,73 +152,61 @@ def evaluations(
         if table is not None:
             with writing(table):
                 stream = stack.enter_context(table.open("w", encoding="utf-8", newline=""))
-            writer = _Table(stream, table, problem)
-        log = _Lines(problem, most) if asked and not console.quiet else None
+            writer = _table(stream, table, problem)
+        line = _lines(problem, most) if asked and not console.quiet else None
 
         def progress(evaluation: Any, better: bool) -> None:
             bar.update(1)
             if better:
                 bar.set_postfix(phase=evaluation.phase, objective=f"{evaluation.value:.4g}")
-            if log is not None:
-                tell(log.line(evaluation, better))
+            if line is not None:
+                tell(line(evaluation, better))
             if writer is not None:
-                writer.write(evaluation)
+                writer(evaluation)
 
         yield progress
 
 
-@final
-class _Lines:
-    """Lines of a log: number, phase, objective, parameters, time, and how long the rest may take."""
+def _lines(problem: Any, most: int) -> Callable[[Any, bool], str]:
+    """Return what makes the line of an evaluation: number, phase, objective, parameters, time, and that of the rest."""
+    begin, lowest = time.monotonic(), dict[str, float]()
+    names = list(zip(problem.labels(), problem.units(), strict=True))
 
-    def __init__(self, problem: Any, most: int) -> None:
-        self.problem, self.most, self.begin = problem, most, time.monotonic()
-        self.best: dict[str, float] = {}
-        self.done = self.replayed = 0
-
-    def line(self, evaluation: Any, better: bool) -> str:
-        """Return the line of an evaluation."""
-        self.done = evaluation.index + 1
-        if better or evaluation.phase not in self.best:
-            self.best[evaluation.phase] = evaluation.value
-        passed = time.monotonic() - self.begin
+    def line(evaluation: Any, better: bool) -> str:
+        done = evaluation.index + 1
+        if better or evaluation.phase not in lowest:
+            lowest[evaluation.phase] = evaluation.value
+        passed = time.monotonic() - begin
         # Evaluations that a resumed run reads from its log take no time.
-        each = passed / self.done if passed > 1e-3 * self.done else 0.0
-        left = f", at most {duration(each * (self.most - self.done))} left" if each and self.done < self.most else ""
-        best = "" if better else f" (best {self.best[evaluation.phase]:.6g})"
-        return (
-            f"evaluation {self.done} of at most {self.most}, phase {evaluation.phase}: objective {evaluation.value:.6g}"
-            f"{best}; {self._values(evaluation)}; {duration(passed)}{left}"
-        )
-
-    def _values(self, evaluation: Any) -> str:
-        labels, units = self.problem.labels(), self.problem.units()
-        values = self.problem.values(evaluation.x).tolist()
+        each = passed / done if passed > 1e-3 * done else 0.0
+        left = f", at most {duration(each * (most - done))} left" if each and done < most else ""
+        best = "" if better else f" (best {lowest[evaluation.phase]:.6g})"
         named = [
             f"{label} = {value:.6g}" + ("" if unit == "-" else f" {unit}")
-            for label, value, unit in zip(labels, values, units, strict=True)
+            for (label, unit), value in zip(names, problem.values(evaluation.x).tolist(), strict=True)
         ]
-        return few(named, MOST_NAMED)
+        return (
+            f"evaluation {done} of at most {most}, phase {evaluation.phase}: objective {evaluation.value:.6g}"
+            f"{best}; {few(named, MOST_NAMED)}; {duration(passed)}{left}"
+        )
+
+    return line
 
 
-@final
-class _Table:
-    """Evaluations as CSV: each row is on disk before the next one is computed."""
+def _table(stream: TextIO, path: Path, problem: Any) -> Callable[[Any], None]:
+    """Begin a CSV of evaluations; return what writes a row, which is on disk before the next one is computed."""
+    writer = csv.writer(stream, lineterminator="\n")
 
-    def __init__(self, stream: TextIO, path: Path, problem: Any) -> None:
-        self.stream, self.path, self.problem = stream, path, problem
-        self.writer = csv.writer(stream, lineterminator="\n")
-        names = [f"{label} [{unit}]" for label, unit in zip(problem.labels(), problem.units(), strict=True)]
-        self._row(["evaluation", "phase", "objective", "seconds", *names])
+    def row(*cells: Any) -> None:
+        with writing(path):
+            writer.writerow(cells)
+            stream.flush()
+            os.fsync(stream.fileno())
 
-    def write(self, evaluation: Any) -> None:
-        """Write one row."""
-        values = self.problem.values(evaluation.x).tolist()
-        numbers = [f"{value:.17g}" for value in (evaluation.value, evaluation.seconds, *values)]
-        self._row([evaluation.index + 1, evaluation.phase, *numbers])
+    def write(evaluation: Any) -> None:
+        values = evaluation.value, evaluation.seconds, *problem.values(evaluation.x).tolist()
+        row(evaluation.index + 1, evaluation.phase, *(f"{value:.17g}" for value in values))
 
-    def _row(self, cells: list[Any]) -> None:
-        with writing(self.path):
-            self.writer.writerow(cells)
-            self.stream.flush()
-            os.fsync(self.stream.fileno())
+    names = [f"{label} [{unit}]" for label, unit in zip(problem.labels(), problem.units(), strict=True)]
+    row("evaluation", "phase", "objective", "seconds", *names)
+    return write

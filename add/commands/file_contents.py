@@ -100,6 +100,13 @@ def robot_json(robot: Robot) -> dict[str, Any]:
     } | fields_of(robot, "excluded", "ignored", "doubts")
 
 
+def robot_alone(robot: Robot, body: Mapping[str, Any], **more: Any) -> Scene:
+    """Return a scene with nothing but a robot, an articulated ``body`` of these keys."""
+    bodies = {"robot": {"type": "articulated", **body}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": bodies, **more}
+    return check_scene(raw, None, Scene, {"robot": robot})
+
+
 def robot_problems(robot: Robot, file: Path, options: Mapping[str, Any]) -> list[str]:
     """Build a scene that holds nothing but the robot; return what is doubtful about it, not about a scene.
 
@@ -114,10 +121,8 @@ def robot_problems(robot: Robot, file: Path, options: Mapping[str, Any]) -> list
     InputError
         If no such scene builds, though the file can be read.
     """
-    body = {"type": "articulated", "model": str(file)} | {key: value for key, value in options.items() if value}
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
     try:
-        scene = check_scene(raw, None, Scene, {"robot": robot})
+        scene = robot_alone(robot, {"model": str(file)} | {key: value for key, value in options.items() if value})
         scene.build()
     except InputError as error:
         error.message = f"the file is read, but no scene with the robot builds: {error.message}"

@@ -242,10 +242,8 @@ def changing(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list
     between, labels = found.between, problem.labels()
     out = []
     for k in np.flatnonzero(between.bars_apart > APART).tolist():
-        asked = {}
-        for rows, sees, number in zip(found.rows, between.sees[:, k], between.own[:, k], strict=True):
-            if sees:
-                asked[rows.name] = problem.value_of(k, x[k] + number, x)
+        takes = zip(found.rows, between.sees[:, k], between.own[:, k], strict=True)
+        asked = {rows.name: problem.value_of(k, x[k] + number, x) for rows, sees, number in takes if sees}
         ends = min(asked, key=lambda name: asked[name]), max(asked, key=lambda name: asked[name])
         bars = float(between.bars_apart[k])
         out.append(

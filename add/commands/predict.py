@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from add.commands.fitted_numbers import Numbers, fit_of, numbers_for
 from add.commands.marker_fits import Samples
 from add.commands.report_texts import csv_text
-from add.equations.points import PointMap
 from add.errors import InputError, SolverError
-from add.inverse.intervals import Clock, Prediction, linear_holds, places, predict
+from add.inverse.intervals import Prediction, linear_holds, places, predict, sampler
 from add.io.lock import replacing
 from add.io.runfolder import RunFolder
 from add.mocap import Recording
+from add.objectives import Tracking
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
@@ -52,9 +52,12 @@ class View:
     times: FloatArray
 
     @cached_property
-    def points(self) -> PointMap:
-        """The markers."""
-        return self.built.markers.select(np.array([self.built.marker_names.index(name) for name in self.names]))
+    def markers(self) -> Tracking:
+        """The markers, on the clock of the scene's recording, which a start may have moved."""
+        points = self.built.markers.select(np.array([self.built.marker_names.index(name) for name in self.names]))
+        recording, layout = self.built.scene.recording, self.built.model.system.parameters
+        clock = None if recording is None else (layout[CLOCK].start, float(recording.time_offset or 0.0))
+        return sampler(self.built.simulation, points, self.times, clock)
 
     @property
     def directions(self) -> BoolArray:
@@ -72,20 +75,12 @@ class View:
         """Return theta with values (n,)."""
         return self.built.numbers.ties.forward(self.scene_numbers(values))
 
-    @property
-    def clock(self) -> Clock | None:
-        """The clock of the scene's recording, which a start may have moved."""
-        recording, layout = self.built.scene.recording, self.built.model.system.parameters
-        return None if recording is None else (layout[CLOCK].start, float(recording.time_offset or 0.0))
-
     def places(self, run: Trajectory, theta: FloatArray) -> FloatArray:
         """Return where the markers are in a run (nf, nm, 3)."""
-        return places(self.built.simulation, run, theta, self.points, self.times, self.clock)
+        return places(self.markers, run, theta)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Motion:
+class Motion(NamedTuple):
     """A motion that is predicted with the numbers of a fit.
 
     Attributes
@@ -142,8 +137,7 @@ class Motion:
         for k, index in enumerate(view.targets):
             shared[list(index), k] = 1.0
         slopes = sp.csr_array(scene.ties.jacobian(view.scene_numbers(values)) @ shared.tocsr())
-        simulation, covariance = view.built.simulation, self.numbers.covariance
-        return predict(simulation, view.theta(values), view.points, view.times, slopes, covariance, view.clock)
+        return predict(view.built.simulation, view.theta(values), view.markers, slopes, self.numbers.covariance)
 
     def recorded(self, first: FloatArray) -> FloatArray:
         """Return the recorded places (nf, nm, 3); of displacements, counted from the places ``first`` (nm, 3)."""

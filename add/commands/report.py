@@ -14,20 +14,9 @@ from urllib.parse import quote
 import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 
+from add.commands import report_texts
 from add.commands.convergence_file import CONVERGENCE, read_convergence
-from add.commands.report_texts import (
-    checked,
-    contacts_of,
-    duration,
-    end_text,
-    how_far,
-    impacts_of,
-    number,
-    one_by_one,
-    one_line,
-    targets_left,
-    with_error,
-)
+from add.commands.report_texts import how_far, number, one_line
 from add.errors import AddError, InputError
 from add.io.runfolder import REPORT, REPORT_HTML, RESULT, VERSIONS, RunFolder
 from add.plot import experiment_names, plot_run
@@ -134,7 +123,7 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
     scene = result.get("scene")
     known = result.get("uncertainty") or {}
     parameters = result.get("parameters") or {}
-    few, many = one_by_one(parameters)
+    few, many = report_texts.one_by_one(parameters)
     prediction = result.get("prediction") or {"texts": [], "ends": []}
     phases = result.get("phases") or []
     fits = _fits(result, known.get("residuals") or {})
@@ -142,8 +131,8 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
         "result": result,
         "title": (scene.get("name") if isinstance(scene, Mapping) else scene) or "Run",
         "objective": _fall(result.get("objective") or {}),
-        "targets": targets_left(result),
-        "seconds": None if result.get("seconds") is None else duration(float(result["seconds"])),
+        "targets": report_texts.targets_left(result),
+        "seconds": None if result.get("seconds") is None else report_texts.duration(float(result["seconds"])),
         "not_converged": any(phase.get("success") is False for phase in phases[-1:]),
         "arrays": [_array(name, entries) for name, entries in many.items()],
         "parameters_each": [_parameter(name, entry) for name, entry in few.items()],
@@ -153,7 +142,7 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
         "at_bounds": [pair for name, entry in few.items() for pair in _bounds_met(name, entry)],
         "on_bound": [name for name, entry in few.items() if entry.get("at_bound")],
         "prediction": prediction,
-        "ends": [[item["end"], end_text(item)] for item in prediction["ends"]],
+        "ends": [[item["end"], report_texts.end_text(item)] for item in prediction["ends"]],
         "uncertainty": known,
         "sources": [
             [name, *(number((entry.get("errors") or {}).get(key), 2) for key in _SOURCES)]
@@ -170,8 +159,8 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
         "levels": _levels(run),
         "fits": fits,
         "compared": [fit["row"] for fit in fits] if len(fits) > 1 else [],
-        "impacts": [impact["text"] for impact in impacts_of(result)],
-        "contacts": contacts_of(result),
+        "impacts": [impact["text"] for impact in report_texts.impacts_of(result)],
+        "contacts": report_texts.contacts_of(result),
         "pictures": _pictures(run, experiment_names(result)),
         "phases": [
             [phase.get("name"), phase.get("status") or "–", number(phase.get("evaluations")),
@@ -180,7 +169,7 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "checks": [
             [name, verdict, number(entry.get("value")), number(entry.get("expected")), entry.get("unit") or "–"]
-            for name, verdict, entry in checked(result.get("checks") or {})
+            for name, verdict, entry in report_texts.checked(result.get("checks") or {})
         ],
         "cite": _CITE,
         "versions": list(run.known(VERSIONS).items()) or None,
@@ -203,7 +192,7 @@ def _parameter(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "more": "",
-        "value": with_error(entry.get("value"), entry.get("standard_error")),
+        "value": report_texts.with_error(entry.get("value"), entry.get("standard_error")),
         "unit": entry.get("unit") or "–",
         "interval": "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}{by}",
         "bar": _bar(entry),

@@ -148,9 +148,7 @@ def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:
     return float(sum(w * (of_run @ of_run + own @ own) for w, of_run, own in residuals))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Watched:
+class Watched(NamedTuple):
     """The motion of one run, and how it ended.
 
     Attributes
@@ -173,7 +171,7 @@ class Watched:
 
     def line(self) -> dict[str, Any]:
         """Return the JSON of it; arrays as little-endian doubles in base64."""
-        arrays = {key: value for key, value in vars(self).items() if isinstance(value, np.ndarray)}
+        arrays = {key: value for key, value in self._asdict().items() if isinstance(value, np.ndarray)}
         packed = {
             key: [base64.b64encode(value.astype("<f8").tobytes()).decode(), *value.shape]
             for key, value in arrays.items()

@@ -1,8 +1,7 @@
 """The boundary of a volume mesh, and quality of meshes: what cannot be simulated is refused, what can be mended is."""
 
-from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -155,11 +154,8 @@ def facets(mesh: SoftMesh) -> Facets:
 
 def _lattice(cuts: int) -> tuple[FloatArray, IntArray]:
     """Return barycentric places (m, 3) of a triangle with its edges cut, and the triangles (cuts^2, 3) between them."""
-    number: dict[tuple[int, int], int] = {}
-    for j in range(cuts + 1):
-        for i in range(cuts + 1 - j):
-            number[i, j] = len(number)
-    at = np.array(list(number)) / cuts
+    pairs = [(i, j) for j in range(cuts + 1) for i in range(cuts + 1 - j)]
+    number, at = {pair: k for k, pair in enumerate(pairs)}, np.array(pairs) / cuts
     up = [(number[i, j], number[i + 1, j], number[i, j + 1]) for i, j in number if i + j < cuts]
     down = [(number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i, j in number if i + j < cuts - 1]
     return np.column_stack([1.0 - at.sum(axis=1), at]), np.array(up + down)
@@ -294,9 +290,7 @@ def validate(mesh: SoftMesh) -> Validated:
     return Validated(mesh, n_dropped, int(inverted.sum()), kept)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class MeshQuality:
+class MeshQuality(NamedTuple):
     """Shape of the elements of a mesh of tetrahedra.
 
     Attributes

@@ -5,7 +5,7 @@ the origin and the three unit points, volume 1/6), hexahedra on [-1, 1]^3 (volum
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -93,10 +93,6 @@ _HEX_NODES = np.array(
 )
 
 
-def _tet4_shape(xi: FloatArray) -> FloatArray:
-    return _barycentric(xi)
-
-
 def _tet4_gradient(xi: FloatArray) -> FloatArray:
     return np.broadcast_to(_BARYCENTRIC_GRADIENT, (*np.shape(xi)[:-1], 4, 3)).copy()
 
@@ -168,7 +164,7 @@ TET4 = ElementFamily(
     name="tet4",
     meshio_name="tetra",
     n_nodes=4,
-    shape=_tet4_shape,
+    shape=_barycentric,
     gradient=_tet4_gradient,
     nodes=_TET_NODES,
     centre=np.full(3, 0.25),
@@ -185,23 +181,20 @@ TET4 = ElementFamily(
 
 _TRI6 = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
 
-TET10 = ElementFamily(
+TET10 = replace(
+    TET4,
     name="tet10",
     meshio_name="tetra10",
     n_nodes=10,
     shape=_tet10_shape,
     gradient=_tet10_gradient,
     nodes=np.concatenate([_TET_NODES, _TET_NODES[_TET_EDGES].mean(axis=1)]),
-    centre=np.full(3, 0.25),
     quadrature=_tet_four_points(),
     mass_quadrature=_tet_conical(4),
-    edges=_TET_EDGES,
     faces=np.array([[0, 2, 1, 6, 5, 4], [0, 1, 3, 4, 8, 7], [1, 2, 3, 5, 9, 8], [0, 3, 2, 7, 9, 6]]),
     face_triangles=_TRI6,
     face_area_triangles=_TRI6,
-    face_area_factor=1.0,
     flip=np.array([0, 2, 1, 3, 6, 5, 4, 7, 9, 8]),
-    inside=_tet_inside,
 )
 
 HEX8 = ElementFamily(

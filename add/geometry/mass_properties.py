@@ -1,7 +1,6 @@
 """Volume, centre, inertia and mass matrix, consistent or lumped, of solids at unit density."""
 
-from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,9 +58,7 @@ def check_inertia(matrix: ArrayLike) -> FloatArray:
 FLAT = 1e-12
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class MassProperties:
+class MassProperties(NamedTuple):
     """A solid of density 1: times the density [kg/m^3] these are its mass and inertia.
 
     Parameters

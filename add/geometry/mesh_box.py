@@ -42,9 +42,7 @@ def box_mesh(
         raise InputError("nothing is left of a box", found="hollows that are the whole of it")
     corner = {
         (i, j, k): number[i : i + counts[0], j : j + counts[1], k : k + counts[2]][kept]
-        for i in (0, 1)
-        for j in (0, 1)
-        for k in (0, 1)
+        for i, j, k in product((0, 1), repeat=3)
     }
     if family is HEX8:
         order = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)]

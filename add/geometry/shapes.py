@@ -8,8 +8,7 @@ Spheres and capsules are points thickened by a radius; all others are bare point
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +27,7 @@ BALL = np.concatenate([np.eye(3), -np.eye(3), _CORNERS / np.sqrt(3.0), _CIRCLE])
 _Z = np.array([0.0, 0.0, 1.0])
 
 
-@final
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """One kind of shape; all functions take its size (3,) [m] first, or the row of a mesh.
 
     Attributes

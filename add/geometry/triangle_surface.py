@@ -237,9 +237,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
 SMALL_HOLE = 0.5
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Repaired:
+class Repaired(NamedTuple):
     """A closed surface, and what was done to make it one.
 
     Attributes

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,9 +25,7 @@ MOST_SHARED = 60
 ITERATIONS, SETTLED = 500, 1e-5
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class BetweenTakes:
+class BetweenTakes(NamedTuple):
     """How shared numbers vary from take to take, in the units of x; NaN where takes do not tell.
 
     Attributes

@@ -23,10 +23,6 @@ NARROWEST, WIDEST, SHIFT = 0.8, 1.25, 0.25
 SMALL = 0.05
 
 
-#: Index in theta of the time at which a recording begins, and the value for which its times hold [s].
-Clock = tuple[int, float]
-
-
 class Bands(NamedTuple):
     """Quantiles of coordinates over time.
 
@@ -175,64 +171,51 @@ class Prediction(NamedTuple):
 
 
 def predict(
-    simulation: Simulation,
-    theta: FloatArray,
-    markers: PointMap,
-    times: FloatArray,
-    of_parameters: sp.csr_array,
-    covariance: FloatArray,
-    clock: Clock | None = None,
+    simulation: Simulation, theta: FloatArray, markers: Tracking, of_parameters: sp.csr_array, covariance: FloatArray
 ) -> Prediction:
     """Run a simulation and carry the covariance of parameters to the markers, x(p) = x + S dp, cov = S cov(p) S^T.
 
     Parameters
     ----------
     simulation, theta : to be run
-    markers : PointMap
-    times : (nf,) within the run [s]
+    markers : of `sampler`
     of_parameters : (n_theta, n) sparse
         d theta / d p.
     covariance : (n, n) of p
-    clock : of a recording, optional
 
     Raises
     ------
     SolverError
         If the run fails.
     """
-    shape = (times.size, markers.n_points, 3)
-    sampler = _sampler(simulation, markers, times, clock)
-    directions = Directions(of_parameters)
+    shape, directions = markers.targets.shape, Directions(of_parameters)
     run = simulation.run(theta)
     slopes = np.zeros((*shape, covariance.shape[0]))
     with one_blas_thread():
         for k, tangents in enumerate(sweep(simulation, run, theta, directions)):
             state = run.state(k)
-            frames = sampler.frames(state, theta)
+            frames = markers.frames(state, theta)
             if not frames.size:
                 continue
-            columns = sampler.step_residual_tangents(state, theta, tangents, directions)
+            columns = markers.step_residual_tangents(state, theta, tangents, directions)
             slopes[frames] = columns.dense(covariance.shape[0]).reshape(frames.size, *shape[1:], -1)
     variance = np.einsum("...i,ij,...j->...", slopes, covariance, slopes, optimize=True)
-    seen = places(simulation, run, theta, markers, times, clock)
-    return Prediction(times, seen, np.sqrt(np.maximum(variance, 0.0)), slopes)
+    seen = places(markers, run, theta)
+    return Prediction(markers.times, seen, np.sqrt(np.maximum(variance, 0.0)), slopes)
 
 
-def places(
-    simulation: Simulation,
-    run: Trajectory,
-    theta: FloatArray,
-    markers: PointMap,
-    times: FloatArray,
-    clock: Clock | None = None,
-) -> FloatArray:
-    """Return where markers are in a run at times (nf,) within it, of the clock of a recording, (nf, nm, 3) [m]."""
-    # With targets of zero and weights of one the residuals are the places themselves.
-    positions = _sampler(simulation, markers, times, clock).run_residuals(run, theta)
-    return positions.reshape(times.size, markers.n_points, 3)
+def places(markers: Tracking, run: Trajectory, theta: FloatArray) -> FloatArray:
+    """Return where the markers of a `sampler` are in a run at its times, (nf, nm, 3) [m]."""
+    return markers.run_residuals(run, theta).reshape(markers.targets.shape)
 
 
-def _sampler(simulation: Simulation, markers: PointMap, times: FloatArray, clock: Clock | None) -> Tracking:
+def sampler(simulation: Simulation, markers: PointMap, times: FloatArray, clock: tuple[int, float] | None) -> Tracking:
+    """Return what looks at markers at times (nf,) within a run [s]: its residuals are the places themselves.
+
+    Parameters
+    ----------
+    clock : of a recording: index in theta of the time at which it begins, and the value for which its times hold [s]
+    """
     shape = (times.size, markers.n_points)
     index, start = clock if clock is not None else (None, 0.0)
     last = None if clock is None else simulation.n_steps

@@ -1,8 +1,8 @@
 """Fits made again: with every take left out, with takes drawn anew, and of own numbers of runs that are predicted."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -27,9 +27,7 @@ NEAR = 0.05
 MOST_EVALUATIONS, TOLERANCE = 40, 1e-7
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Refit:
+class Refit(NamedTuple):
     """The numbers that a fit with another discretisation comes to.
 
     Attributes
@@ -223,9 +221,7 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
 LOWEST, HIGHEST = 0.5, 4.0
 
 
-@final
-@dataclass(frozen=True)
-class Extrapolated:
+class Extrapolated(NamedTuple):
     """The limit of a sequence, and how far it is known.
 
     Attributes

@@ -1,8 +1,7 @@
 """Draws of uncertain numbers: from a covariance on the scales of a fit, from a bootstrap, or within profiles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -22,9 +21,7 @@ def scale_for(transform: Transform, value: float, error: float) -> Transform:
     return Linear() if error > abs(value) else transform
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Uncertain:
+class Uncertain(NamedTuple):
     """Numbers of one fit with what is known of their errors, on the scales y = T^-1(p) that they were fitted on.
 
     Attributes
@@ -171,9 +168,7 @@ MOST_STRETCHES = 20
 LEAST = 0.5
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Discrepancy:
+class Discrepancy(NamedTuple):
     """A correlated misfit: residual = delta(t) + e, delta Gaussian with a size that changes over time, e white.
 
     Attributes

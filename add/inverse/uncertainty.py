@@ -4,8 +4,8 @@ Combinations of parameters that the data hardly see, and which of some candidate
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -23,9 +23,7 @@ BLIND = 1e-12
 COVERAGE = 0.95
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
+class Uncertainty(NamedTuple):
     """Uncertainty of a least-squares fit at its minimum; NaN where the data say nothing, or a bound holds a number.
 
     Attributes
@@ -286,7 +284,7 @@ def with_discretisation(found: Uncertainty, changes: FloatArray) -> Uncertainty:
         Standard errors that finer steps and meshes ask for, in physical units; NaN where nobody looked.
     """
     total = np.hypot(found.statistical, np.nan_to_num(changes))
-    return replace(found, standard_errors=total, discretisation=changes)
+    return found._replace(standard_errors=total, discretisation=changes)
 
 
 #: A direction is weak if x is uncertain along it by this much, in typical changes of the parameters (their `scale`).
@@ -358,15 +356,12 @@ def as_candidate(experiment: Experiment, tracking: Tracking, theta: FloatArray |
     return replace(experiment, objective=WeightedSum((1.0,), (seen,)), tracking=seen)
 
 
-def remedies(
-    weak: Weak, problem: InverseProblem, candidates: Mapping[str, fit_rows.FitRows], rms: float
-) -> list[tuple[str, float]]:
+def remedies(weak: Weak, candidates: Mapping[str, fit_rows.FitRows], rms: float) -> list[tuple[str, float]]:
     """Return the spread along a weak direction with each candidate's samples added, the best first.
 
     Parameters
     ----------
     weak : Weak
-    problem : of the fit
     candidates : name -> its rows, with weight one a sample
     rms : noise of a marker's coordinate [m]
     """

@@ -11,10 +11,9 @@ import platform
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
 from add.errors import InputError
 from add.machine.files import open_regular
@@ -26,9 +25,7 @@ _BYTES = 4096
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
-@final
-@dataclass(frozen=True)
-class Holder:
+class Holder(NamedTuple):
     """The process that works in a run folder.
 
     Attributes
@@ -91,7 +88,7 @@ class FolderLock:
             return
         try:
             self._file = self._locked()
-            text = json.dumps(vars(Holder.this_process(command)))
+            text = json.dumps(Holder.this_process(command)._asdict())
             os.truncate(self._file, 0)
             os.pwrite(self._file, text.encode(), 0)
         except BaseException:

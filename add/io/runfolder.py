@@ -20,31 +20,14 @@ from add.io.json_forms import require_form
 from add.io.lock import LOCK, TEMPORARY, FolderLock, Holder, holder_of, replacing, writing
 from add.machine.files import explaining, is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
 
-SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
-EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
-RESIDUALS, EVALUATIONS_CSV, REPORT_HTML = "residuals.csv", "evaluations.csv", "report.html"
-GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
-REFITS = "refits.jsonl"
-DRAWS, DRAWN, BANDS, COVERAGE = "draws.json", "draws.jsonl", "bands.csv", "coverage.csv"
-MESHES = "meshes"
+_RUN = SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
+_SAID = EVALUATIONS, RESULT, REPORT, REPORT_HTML = "evaluations.jsonl", "result.json", "report.md", "report.html"
+_FIT = FITTED, RESIDUALS, EVALUATIONS_CSV = "fitted.json", "residuals.csv", "evaluations.csv"
+_SWEEP = GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
+_SAMPLED = DRAWS, DRAWN = "draws.json", "draws.jsonl"
+BANDS, COVERAGE, REFITS, MESHES = "bands.csv", "coverage.csv", "refits.jsonl", "meshes"
 #: A folder with one of these is a run folder.
-MARKS = (
-    SCENE,
-    VERSIONS,
-    TRAJECTORY,
-    EVALUATIONS,
-    RESULT,
-    REPORT,
-    REPORT_HTML,
-    FITTED,
-    RESIDUALS,
-    EVALUATIONS_CSV,
-    GRID,
-    SAMPLES,
-    SWEEP,
-    DRAWS,
-    DRAWN,
-)
+MARKS = (*_RUN, *_SAID, *_FIT, *_SWEEP, *_SAMPLED)
 #: How the names of files begin that a killed run was writing; the second form is that of versions before.
 _PARTIAL = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.|\.[0-9]+\.")
 #: Size of a file from which on it is no JSON of ours [bytes].

@@ -3,10 +3,9 @@
 import io
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from add.machine.files import most_of_memory, read_regular, read_text
 from add.typing import BoolArray, FloatArray
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Clouds:
+class Clouds(NamedTuple):
     """Points by frame.
 
     Attributes
@@ -38,11 +35,11 @@ class Clouds:
 
     def shifted(self, time: float) -> "Clouds":
         """Return the clouds on a clock whose zero is at ``time`` of this one [s]."""
-        return replace(self, times=self.times - time)
+        return self._replace(times=self.times - time)
 
     def moved(self, to: Callable[[FloatArray], FloatArray]) -> "Clouds":
         """Return the clouds with each frame's points where ``to`` puts them."""
-        return replace(self, points=tuple(to(p) for p in self.points))
+        return self._replace(points=tuple(to(p) for p in self.points))
 
     def cropped(self, start: float, stop: float) -> "Clouds":
         """Return the frames in [start, stop] [s]."""

@@ -4,7 +4,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,9 +80,7 @@ class Objective(ABC):
         raise TypeError(f"{type(self).__name__} is not a sum of squares")
 
 
-@final
-@dataclass(frozen=True)
-class StateRows:
+class StateRows(NamedTuple):
     """The derivatives of the r residuals of one state.
 
     Attributes

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,7 @@ def hermite(s: float, dt: float) -> StepWeights:
     )
 
 
-@final
-@dataclass(frozen=True)
-class Interpolant:
+class Interpolant(NamedTuple):
     """Weights of the two states around a time.
 
     Attributes
@@ -160,9 +158,7 @@ class Followed(LeastSquares):
         return Interpolant(self.dt, self.last if self.clock is not None else None)
 
 
-@final
-@dataclass(frozen=True)
-class FramesOver:
+class FramesOver(NamedTuple):
     """Points at times between consecutive states: of a run, of positions, or of one step, of displacements as well.
 
     Attributes

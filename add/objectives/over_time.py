@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
 import numpy as np
 
@@ -52,9 +52,7 @@ class SquaredDistance(Measure):
         return np.asarray(2.0 * self.projector @ (x - self.target))
 
 
-@final
-@dataclass(frozen=True)
-class Surface:
+class Surface(NamedTuple):
     """An obstacle of the world with a given velocity; kind and size as in `add.kernels.distance`, no mesh."""
 
     kind: int

@@ -1,7 +1,7 @@
 """Differences: the derivative of a function by several step sizes, and what of them is round-off."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -116,8 +116,7 @@ def check_pullback(
     return matrix
 
 
-@dataclass(frozen=True)
-class Deviation:
+class Deviation(NamedTuple):
     """The best of several differences against the claimed derivative."""
 
     relative: float
@@ -149,7 +148,7 @@ def best_deviation(
     best = Deviation(np.inf, 0, np.nan, np.nan, np.nan)
     if not np.isfinite(claimed).all():
         row = int(np.argmin(np.isfinite(claimed)))
-        return replace(best, row=row, claimed=float(claimed[row]))
+        return best._replace(row=row, claimed=float(claimed[row]))
     value = float(np.abs(f(x)).max(initial=0.0))
     for size in sizes:
         difference = central_difference(f, x, direction, size)

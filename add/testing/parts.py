@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Required, TypedDict, final
+from typing import Any, NamedTuple, Required, TypedDict, final
 
 import numpy as np
 
@@ -51,8 +51,7 @@ class Options(TypedDict, total=False):
     layout: ParameterLayout | None
 
 
-@dataclass(frozen=True)
-class Equations:
+class Equations(NamedTuple):
     """A term (no multipliers) or a constraint, as one function of (q, v, a, mu, theta) with values (r, c), at a state.
 
     What is checked there, and how, is as in `add.testing.terms.check_term`.

@@ -7,16 +7,8 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.equations.term import Constraint, DecidingTerm, Decision, Term
+from add.testing import parts
 from add.testing.differences import assert_equal, half_width
-from add.testing.parts import (
-    Equations,
-    Options,
-    Sensitivity,
-    assert_all_nan,
-    assert_depends,
-    assert_energy,
-    assert_state_products,
-)
 from add.typing import FloatArray
 
 
@@ -26,8 +18,8 @@ def check_term(
     theta: FloatArray,
     *,
     energy: bool = False,
-    **options: Unpack[Options],
-) -> Sensitivity:
+    **options: Unpack[parts.Options],
+) -> parts.Sensitivity:
     """Check everything that `Term` promises, at one state.
 
     - every weight of ``jacobian`` against differences of ``residual``, entries outside the pattern included;
@@ -68,7 +60,7 @@ def check_term(
     AssertionError
         Names the derivative, the entries and the numbers.
     """
-    equations = Equations(
+    equations = parts.Equations(
         type(term).__name__,
         kin.q.size,
         term.pattern(),
@@ -81,14 +73,14 @@ def check_term(
         theta,
         **options,
     )
-    assert_depends(term, kin, theta)
+    parts.assert_depends(term, kin, theta)
     matrices, sensitivity = equations.check("qva")
     for argument, matrix in matrices.items():
         if argument not in term.depends:
             assert not matrix.any(), f"{equations.name}: dr/d{argument} is not zero, but depends = {term.depends!r}"
-    assert_state_products(term, equations, matrices)
+    parts.assert_state_products(term, equations, matrices)
     if energy:
-        assert_energy(term, equations)
+        parts.assert_energy(term, equations)
     return sensitivity
 
 
@@ -99,8 +91,8 @@ def check_constraint(
     theta: FloatArray,
     *,
     reaction: float = 1.0,
-    **options: Unpack[Options],
-) -> Sensitivity:
+    **options: Unpack[parts.Options],
+) -> parts.Sensitivity:
     """Check everything that `Constraint` promises, at one state: as `check_term`, with multipliers.
 
     Rows and columns past the coordinates are the multipliers'.  Besides what `check_term` checks, the force must be
@@ -122,7 +114,7 @@ def check_constraint(
     Sensitivity
     """
     n = kin.q.size
-    equations = Equations(
+    equations = parts.Equations(
         type(constraint).__name__,
         n,
         constraint.pattern(n),
@@ -150,8 +142,8 @@ def check_deciding_term(
     theta: FloatArray,
     *,
     nearby: float = 1e-6,
-    **options: Unpack[Options],
-) -> tuple[Decision, Sensitivity]:
+    **options: Unpack[parts.Options],
+) -> tuple[Decision, parts.Sensitivity]:
     """Check everything that `DecidingTerm` promises, at one state.
 
     - ``decide`` and ``decided_residual`` decide alike, and ``decided_residual`` and ``frozen`` never change a decision;
@@ -199,7 +191,7 @@ def check_deciding_term(
                 assert np.array_equal(mine, other), f"{name}: equal structure, but another pattern"
         poisoned = np.full(kin.q.size, np.nan)
         term.decided_residual(place, theta, poisoned)
-        assert_all_nan(poisoned, f"{name}.decided_residual")
+        parts.assert_all_nan(poisoned, f"{name}.decided_residual")
     assert np.array_equal(term.decide(kin, theta), kept), f"{name}: deciding twice gives two decisions"
     sensitivity = check_term(branch, kin, theta, **options)
     assert np.array_equal(decision, kept), f"{name}: evaluating the frozen term changed its decision"

@@ -7,11 +7,10 @@ from add.errors import InputError, naming
 from add.machine.foreign import load_installed
 from add.mocap.formats.base import Capture, Choices, Format, likeness
 from add.mocap.formats.c3d import C3D
-from add.mocap.formats.motive import MotiveCSV
+from add.mocap.formats.optical_csv import MotiveCSV, ViconCSV
 from add.mocap.formats.plain import PlainCSV
 from add.mocap.formats.poses import MCAP, PoseJSON
 from add.mocap.formats.qualisys import TRC, QualisysTSV
-from add.mocap.formats.vicon import ViconCSV
 from add.mocap.take import Take
 
 #: In the order in which they are asked; their first lines or bytes exclude each other.

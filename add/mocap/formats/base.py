@@ -304,9 +304,7 @@ class Text(NamedTuple):
         return value
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(NamedTuple):
     """Numbers of lines of a text.
 
     Parameters

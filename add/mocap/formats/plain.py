@@ -100,7 +100,7 @@ class _Table(NamedTuple):
             if not seen.any():
                 raise InputError("the body is seen in no frame", expected="one pose at least")
             kept = [row for row, is_seen in zip(grid.rows, seen, strict=True) if is_seen]
-            grid = replace(grid, rows=kept, values=grid.values[seen])
+            grid = grid._replace(rows=kept, values=grid.values[seen])
         for row, column in np.argwhere(np.isnan(grid.values)):
             expected = "a finite number (leave out the lines of frames in which nothing was seen)"
             raise grid.fail("a value is missing", row, column, expected=expected)

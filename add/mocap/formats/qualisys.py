@@ -56,7 +56,7 @@ class QualisysTSV(Format):
             raise InputError("a Qualisys export without trajectories",
                              place=f"line {header.lines.get('DATA_INCLUDED', 0) + 1}", found=f"DATA_INCLUDED {kind}",
                              expected="an export of 3D data with MARKER_NAMES")  # fmt: skip
-        draft = Draft(text.file, choices, rate=_rate(text, header), unit=choices.unit or "mm")
+        draft = Draft(text.file, choices, rate=_rate(header), unit=choices.unit or "mm")
         grid, names, first, places = _columns(text, header)
         times = _times(grid, first, draft)
         if "NO_OF_FRAMES" in header.values:
@@ -101,7 +101,7 @@ def _header(text: Text) -> _Header:
     raise text.fail("no frames after the header", len(text.lines) - 1, found=0, expected=">= 1 frame")
 
 
-def _rate(text: Text, header: _Header) -> float | None:
+def _rate(header: _Header) -> float | None:
     """Return FREQUENCY; None where the frames came from an external clock."""
     said = header.values.get("FREQUENCY", [""])[0]
     if not said or said.upper() == "EXT":

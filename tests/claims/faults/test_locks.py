@@ -74,7 +74,7 @@ def test_a_run_that_has_only_half_a_file_yet(tmp_path):
 
 def test_a_lock_that_was_left_is_free(tmp_path):
     """The file says something, but nobody holds it."""
-    (tmp_path / LOCK).write_text(json.dumps(vars(Holder.this_process("optimize")) | {"pid": 1}))
+    (tmp_path / LOCK).write_text(json.dumps(Holder.this_process("optimize")._asdict() | {"pid": 1}))
     assert holder_of(tmp_path) is None
     with RunFolder(tmp_path).locked("simulate"):
         assert holder_of(tmp_path).command == "simulate"

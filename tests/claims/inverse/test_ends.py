@@ -84,13 +84,13 @@ def test_a_kink_is_no_matter_of_tolerance(tmp_path, rng):
     found = uncertainty(problem, x)
     assert _unfinished(problem, x, found) == []
     bent = tuple(replace(rows, residual=rows.residual + 0.02 * rows.slopes[:, 0]) for rows in found.rows)
-    (text,) = _unfinished(problem, x, replace(found, rows=bent))
+    (text,) = _unfinished(problem, x, found._replace(rows=bent))
     assert "the objective is no lower there" in text and "lower the tolerance" not in text
     (text,) = _unfinished(problem, x + 0.02, uncertainty(problem, x + 0.02))
     assert "a lower tolerance)" in text
     found = uncertainty(problem, x + 0.02)
     long = tuple(replace(rows, residual=20.0 * rows.residual) for rows in found.rows)  # the step alone is too long
-    (text,) = _unfinished(problem, x + 0.02, replace(found, rows=long))
+    (text,) = _unfinished(problem, x + 0.02, found._replace(rows=long))
     assert "a lower tolerance)" in text
 
 
