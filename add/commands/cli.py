@@ -94,11 +94,12 @@ def simulate(console: shared.Console, scene: str, output: str | None, force: boo
     from add.commands.folders import run_in
     from add.commands.simulate import simulate_scene
     from add.scene.build.doubts import warn
+    from add.scene.build.scene import build
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene, runs=True)
     say_experiments(console, loaded)
-    built = loaded.build()
+    built = build(loaded)
     compile_others(built.simulation)
     console.heed(warn({"scene": built}))
     with run_in(loaded, run_path(scene, output), "simulate", force=force, resume=resume) as folder:
@@ -192,8 +193,9 @@ def check(console: shared.Console, scene: str, gradient: bool, steps: int | None
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes, material_sources
     from add.scene.build.default_contact import said_numbers
+    from add.scene.build.scene import build
 
-    built = (loaded := loaded_scene(console, scene)).build()
+    built = build(loaded := loaded_scene(console, scene))
     console.heed(warnings := _warnings(loaded))
     if loaded.objective and loaded.parameters:
         check_optimization(loaded)
