@@ -163,7 +163,9 @@ def test_motions_are_those_of_an_experiment(path, tmp_path, caplog, monkeypatch)
     assert "holds no experiments" in str(run(folder / "trajectory_b.h5", *asked, "b").exception)
     # `add view` chooses among them in the same way, also among the starts that a scene has.
     seen = []
-    monkeypatch.setattr("add.view.screenshot", lambda data, file, **_: seen.append(float(data.pose(data.solids[0], 0)[1][2])) or file)
+    monkeypatch.setattr(
+        "add.view.screenshot", lambda data, file, **_: seen.append(float(data.pose(data.solids[0], 0)[1][2])) or file
+    )
     for source in (folder, path):
         for name in ("a", "b", None):
             caplog.clear()
