@@ -70,6 +70,29 @@ def test_rotations_of_a_linear_material(start, said):
     assert warned({"a": SOFT | {"material": SOFT["material"] | {"model": "corotated"}} | start}) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "speed"),
+    [
+        ("nu/2*DD", None),
+        ("nu/2*(DD - trD**2/3)", None),  # of shape alone: a rate of the volume costs nothing, but for rounding
+        ("nu*((1 + DD)**0.75 - 1)", None),
+        ("nu/2*DD + nu/6*trD**3/(1 + trD**2)", None),
+        ("nu/2*DD - nu/400*DD**2", 10.0),  # 2 psi_2 = nu - nu/100 DD
+        ("nu/2*DD + nu/300*trD**3", 19.2),  # nu DD + nu/100 trD^3, least where trD = -sqrt(3) |D|
+    ],
+)
+def test_viscosities_that_drive_fast_motion(text, speed):
+    """At rest all are sound; the power of the stress, psi_1 tr D + 2 psi_2 DD, is looked at over many rates."""
+    material = {"young": 1e5, "poisson": 0.3, "density": 1e3, "viscosity": {"dissipation": text, "numbers": {"nu": 2}}}
+    mesh = {"shape": "box", "size": [1, 1, 1], "divisions": [1, 1, 1]}
+    texts = [one for one in warned({"b": {"type": "soft", "mesh": mesh, "material": material}}) if "drives" in one]
+    assert bool(texts) == (speed is not None)
+    if speed:
+        assert "bodies.b.material.viscosity: it drives in place of braking" in texts[0]
+        found = float(texts[0].partition("|D| = ")[2].partition("/s")[0])
+        assert speed < found < 1.6 * speed
+
+
 def test_two_steps():
     (text,) = warned({"a": SOFT}, time={"dt": 0.1, "duration": 0.2})
     assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")
