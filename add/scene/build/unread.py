@@ -262,7 +262,7 @@ def idle_forces(built: BuiltScene) -> Iterator[str]:
         places = [f"{at}.{kind}.{key}" for kind in kinds for key in getattr(bodies[one.name], kind, {})]
         pinned: BoolArray = np.zeros(one.rest.shape, dtype=bool)
         for pin in one.pins:
-            pinned[np.ix_(pin.nodes, list(pin.axes))] = True
+            pinned[np.ix_(pin.nodes, np.array(pin.axes))] = True
         places += [f"{at}.loads.{k}" for k, load in enumerate(one.loads) if pinned[load.nodes].all()]
         if places:
             yield f"{few(places, 4)}: nothing moves by it: all nodes that it acts on are pinned"
