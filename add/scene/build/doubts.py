@@ -18,6 +18,7 @@ from add.scene.build.default_contact import fast_impacts
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
+from add.scene.build.soft_bodies import doubts_of_soft_bodies
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import _PairSpec
@@ -83,7 +84,7 @@ def doubts(built: BuiltScene) -> list[str]:
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
         _soft, _driven, _rotated, _locking, _markers, _centres, _stops, *unread.DOUBTS,
-        doubts_of_recording, doubts_of_clouds, robot_doubts,
+        doubts_of_soft_bodies, doubts_of_recording, doubts_of_clouds, robot_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
 

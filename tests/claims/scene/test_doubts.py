@@ -93,6 +93,39 @@ def test_viscosities_that_drive_fast_motion(text, speed):
         assert speed < found < 1.6 * speed
 
 
+@pytest.mark.parametrize(
+    ("element", "mean", "said"),
+    [("tet4", True, True), ("tet4", False, False), ("tet10", True, False), (None, True, True)],
+)
+def test_mean_dilatation_of_linear_tetrahedra(element, mean, said):
+    """Each has one volume: the motion was the same to the bit, and as locked."""
+    texts = warned({"b": at(SOFT, 0) | {"element": element, "mean_dilatation": mean}})
+    assert [text.partition(":")[0] for text in texts] == ["bodies.b.mean_dilatation"] * said
+
+
+@pytest.mark.parametrize(
+    ("activation", "signal", "said"),
+    [
+        (0.0, None, None),
+        (1.0, None, None),
+        (30.0, None, "from 30 to 30"),
+        (-0.1, None, "from -0.1 to -0.1"),
+        ({"signal": "a"}, {"type": "control", "rows": 2, "values": [0.0, 1.2]}, "from 0 to 1.2"),
+        ({"signal": "a"}, {"type": "sine", "amplitude": 0.6, "frequency": 2.0, "offset": 0.5}, "from -0.1 to 1.1"),
+        ({"signal": "a"}, {"type": "sine", "amplitude": 0.5, "frequency": 2.0, "offset": 0.5}, None),
+        ({"signal": "a"}, {"type": "constant", "value": 0.7}, None),
+    ],
+)
+def test_activations_that_no_muscle_has(activation, signal, said):
+    """Such as per cent."""
+    muscle = {"type": "hill", "strength": 1e3, "activation": activation, "fibres": {"direction": [1, 0, 0]}}
+    signals = {"signals": {"a": signal}} if signal else {}
+    texts = warned({"b": at(SOFT, 0) | {"muscles": {"m": muscle}}}, **signals)
+    assert [text for text in texts if "activation" in text] == (
+        [] if said is None else [f"bodies.b.muscles.m.activation: {said}: 0 is a muscle at rest, 1 all that it has"]
+    )
+
+
 def test_two_steps():
     (text,) = warned({"a": SOFT}, time={"dt": 0.1, "duration": 0.2})
     assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")
