@@ -15,7 +15,7 @@ from add.model.overlaps import deep_starts
 from add.scene.build import unread
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.default_contact import fast_impacts
-from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
+from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts, servo_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.soft_bodies import doubts_of_soft_bodies
@@ -84,7 +84,7 @@ def doubts(built: BuiltScene) -> list[str]:
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
         _soft, _driven, _rotated, _locking, _markers, _centres, _stops, *unread.DOUBTS,
-        doubts_of_soft_bodies, doubts_of_recording, doubts_of_clouds, robot_doubts,
+        doubts_of_soft_bodies, doubts_of_recording, doubts_of_clouds, robot_doubts, servo_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
 

@@ -14,6 +14,7 @@ from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.default_contact import read_by_contact
+from add.scene.build.inputs import range_of
 from add.scene.build.link_contact import no_solid
 from add.scene.build.mesh_contact import left_out
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
@@ -253,6 +254,26 @@ _TURNS = np.array(
 _SHOWN = 4
 #: A joint that starts farther from where it was said is told of [rad, m].
 _MOVED = 1e-6
+
+
+def servo_doubts(built: BuiltScene) -> Iterator[str]:
+    """Yield servos that are sent beyond the stops of their joints, such as by degrees."""
+    known = {entry.name: entry.indices.ravel() for entry in built.numbers.layout.entries}
+    for name, body in trees(built.scene).items():
+        for key, drive in body.drives.items():
+            if drive.type != "position" or drive.joint is None:
+                continue
+            at = f"bodies.{name}.joints.{drive.joint}"
+            stops = {end: known[f"{at}.{end}"] for end in ("lower", "upper") if f"{at}.{end}" in known}
+            sent = dict(zip(("lower", "upper"), range_of(built.scene, drive.input), strict=True))
+            for end, index in stops.items():
+                stop = float(built.numbers.values[index[0]])
+                beyond = stop - sent["lower"] if end == "lower" else sent["upper"] - stop
+                if beyond > _MOVED:
+                    yield (
+                        f"bodies.{name}.drives.{key}.input: asks '{drive.joint}' for {sent[end]:.4g}, beyond its {end} "
+                        f"stop at {stop:.4g} (rad, m)"
+                    )
 
 
 def robot_doubts(built: BuiltScene) -> Iterator[str]:

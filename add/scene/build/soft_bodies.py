@@ -10,13 +10,14 @@ from add.errors import InputError
 from add.geometry import HEX8, TET4, quadrature_geometry
 from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
 from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import range_of
 from add.scene.build.materials import ElementSource, materials
 from add.scene.build.nets import pins_and_loads
 from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.ties import Derived, SceneParts
 from add.scene.spec import actuation
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.common import SignalReferenceSpec, objects_in
+from add.scene.spec.common import objects_in
 from add.scene.spec.scene import SceneSpec
 from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
 from add.terms.memories import Memory
@@ -81,12 +82,7 @@ def doubts_of_soft_bodies(built: BuiltScene) -> Iterator[str]:
         value = getattr(spec, "activation", None)
         if value is None:
             continue
-        signal = built.scene.signals[value.signal] if isinstance(value, SignalReferenceSpec) else None
-        known = [getattr(signal, key, None) for key in ("values", "value", "offset")] if signal else [value]
-        given = [one for one in known if one is not None]
-        swing = float(np.abs(getattr(signal, "amplitude", 0.0)).max())
-        low = min(float(np.min(one)) for one in given) - swing
-        high = max(float(np.max(one)) for one in given) + swing
+        low, high = range_of(built.scene, value)
         if low < 0.0 or high > 1.0:
             yield f"{place}.activation: from {low:.3g} to {high:.3g}: 0 is a muscle at rest, 1 all that it has"
 

@@ -484,6 +484,32 @@ def test_drives_that_add_up_or_move_nothing(tmp_path):
     assert "drives.a and drives.file are drives of type 'position'" in text
 
 
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (90.0, "asks 'l' for 90, beyond its upper stop at 1"),
+        (-0.6, "asks 'l' for -0.6, beyond its lower stop at -0.5"),
+        ([0.0, 0.9, 1.1], "asks 'l' for 1.1, beyond its upper stop at 1"),
+        ([-0.5, 1.0], None),
+        (0.3, None),
+    ],
+)
+def test_servos_that_are_sent_beyond_the_stops(sent, said):
+    """Of the joint, such as in degrees; a drive of torque has no place to go to."""
+    link = {"mass": 1.0, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    joint = {"type": "hinge", "axis": [0, 1, 0], "lower": -0.5, "upper": 1.0}
+    signal = {"type": "table", "times": list(range(len(sent))), "values": sent} if isinstance(sent, list) else None
+    where = {"signal": "s"} if signal else sent
+    drives = {"servo": {"joint": "l", "type": "position", "stiffness": 9, "input": where}}
+    tree = {"type": "articulated", "links": {"l": link}, "joints": {"l": joint}}
+    more = {"signals": {"s": signal}} if signal else {}
+    texts = [text for text in warned({"t": tree | {"drives": drives}}, **more) if "servo" in text]
+    assert texts == ([] if said is None else [f"bodies.t.drives.servo.input: {said} (rad, m)"])
+    if not signal:
+        drives = {"servo": {"joint": "l", "input": where}}
+        assert not [text for text in warned({"t": tree | {"drives": drives}}) if "beyond its" in text]
+
+
 def test_lengths_that_experiments_do_not_share():
     """Of a spring whose length is that of its start, where a motion begins elsewhere in the second experiment."""
     led = {"type": "kinematic", "geometry": BOX["geometry"], "position": [0, 0, 1], "translation": {"signal": "way"}}
