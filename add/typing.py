@@ -34,6 +34,14 @@ def require_count(value: object, place: str, least: int = 0) -> None:
         )
 
 
+def index_of(k: object, n: int) -> int:
+    """Return the number of one of n states or steps of a run; a negative one counts from the end."""
+    if isinstance(k, bool) or not isinstance(k, Integral) or not -n <= int(k) < n:
+        found = f"{k!r:.60}"
+        raise InputError("the run has no such state or step", place="k", found=found, expected=f"from {-n} to {n - 1}")
+    return int(k) % n
+
+
 def as_numbers(name: str, value: object) -> FloatArray:
     """Return values as an array of numbers.
 

@@ -50,6 +50,7 @@ from add.linalg import DENSE_LIMIT, MultifrontalLU
 from add.linalg.pattern import Pattern
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
+from add.scene.build.scene import build
 from add.simulation.run import Simulation
 
 #: What others call by address, and most runs do not.
@@ -92,7 +93,7 @@ def compile_matrices(path: str) -> None:
     scene = load_scene(path)
     for function, signature in _of_contact(scene):
         executable(function, signature)
-    built = scene.build()
+    built = build(scene)
     simulation = built.simulation
     if simulation.system.n > MOST_COORDINATES:
         return

@@ -81,11 +81,12 @@ def simulate(console: shared.Console, scene: str, output: str | None, force: boo
     from add.commands.folders import run_in
     from add.commands.simulate import simulate_scene
     from add.scene.build.doubts import warn
+    from add.scene.build.scene import build
 
     _require_one(resume, force)
     loaded = cli_runs.loaded_scene(console, scene, runs=True)
     cli_runs.say_experiments(console, loaded)
-    built = loaded.build()
+    built = build(loaded)
     compile_others(built.simulation)
     console.heed(warn({"scene": built}))
     with run_in(loaded, cli_runs.run_path(scene, output), "simulate", force=force, resume=resume) as folder:
@@ -179,8 +180,9 @@ def check(console: shared.Console, scene: str, gradient: bool, steps: int | None
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes, material_sources
     from add.scene.build.default_contact import said_numbers
+    from add.scene.build.scene import build
 
-    built = (loaded := cli_runs.loaded_scene(console, scene)).build()
+    built = build(loaded := cli_runs.loaded_scene(console, scene))
     console.heed(warnings := _warnings(loaded))
     if loaded.objective and loaded.parameters:
         check_optimization(loaded)

@@ -15,6 +15,8 @@ from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming
 from add.summary import fields_of
 
+_replace = click.option("--force", is_flag=True, help="Replace a file that is already there.")
+
 
 @click.group()
 def recording() -> None:
@@ -76,7 +78,7 @@ def info(console: Console, take: Any) -> None:
 @click.option("--labelled", is_flag=True, help="Leave unlabelled tracks out.")
 @click.option("--body", help="Write the pose of this body instead (.csv).")
 @click.option("--signals", is_flag=True, help="Write the signals instead (.csv).")
-@click.option("--force", is_flag=True, help="Replace a file that is already there.")
+@_replace
 def convert(console: Console, take: Any, out: str, *, force: bool, **chosen: Any) -> None:
     """Write the markers of FILE to OUT, .csv or .trc, in metres with z up; missing samples are blank."""
     from add.commands.file_contents import convert as write
@@ -128,6 +130,7 @@ def _length(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option("--tolerance", callback=_length, help="How far the boundary may move [default: 1/1000 of the diagonal].")
 @click.option("--fill-holes", is_flag=True, help="Close holes of any size.")
 @click.option("--picture", type=click.Path(), help="Draw the mesh and its quality (.png or .svg).")
+@_replace
 @shared.strict
 def mesh(
     console: Console,
@@ -138,6 +141,7 @@ def mesh(
     tolerance: float | None,
     fill_holes: bool,
     picture: str | None,
+    force: bool,
 ) -> None:
     """Repair SURFACE (STL, OBJ, PLY, OFF), fill it with tetrahedra and say how good they are.
 
@@ -156,6 +160,7 @@ def mesh(
     from add.plot.files import plot_mesh
 
     require_mesher()
+    require_new(Path(output), force)
     scale = _UNITS[unit]
     with naming(file=surface):
         closed = repaired(read_surface(surface), fill=fill_holes)
@@ -202,6 +207,7 @@ _NO_LIMIT = "this is no limit of a signal"
 @click.option("--max-rate", "rates", multiple=True, metavar="NAME=RATE")
 @click.option("--experiment", metavar="NAME", help="Whose controls or motion [default: the first motion].")
 @click.option("-o", "--output", required=True, type=click.Path())
+@_replace
 @shared.strict
 def export(
     console: Console,
@@ -213,6 +219,7 @@ def export(
     rates: tuple[str, ...],
     experiment: str | None,
     output: str,
+    force: bool,
     **asked: bool,
 ) -> None:
     """Write what SOURCE, a scene or a run folder, sends to its motors, or the motion of a run.
@@ -232,6 +239,7 @@ def export(
     """
     from add.commands import export as exports
     from add.mocap.write import write_mcap, write_signals
+    from add.scene.build.scene import build
 
     what = [kind for kind, wanted in asked.items() if wanted]
     if len(what) != 1:
@@ -239,12 +247,13 @@ def export(
     if what != ["controls"]:
         if names or limits or rates:
             raise click.UsageError("--signal, --limit and --max-rate are for --controls.")
-        _motion(console, _source_of(console, source, experiment), Path(output), rate, what[0])
+        _motion(console, shared.motion_of(console, source, experiment), Path(output), rate, what[0], force)
         return
     if rate is None:
         raise click.UsageError("--controls needs --rate.")
+    require_new(Path(output), force)
     bag = Path(output).suffix.lower() == ".mcap"
-    built = exports.scene_that_plays(exports.scene_of(source), experiment, whole=bag).build()
+    built = build(exports.scene_that_plays(exports.scene_of(source), experiment, whole=bag))
     signals = exports.sampled_controls(built, rate, names)
     servos = exports.limits_of_servos(built.scene)
     kept = {name: servos[name] for name in {signal.name for signal in signals} & set(servos)}
@@ -276,44 +285,29 @@ def export(
     })  # fmt: skip
 
 
-def _source_of(console: Console, source: str, experiment: str | None) -> str:
-    """Return the folder of a run, whose trajectory is that of its first experiment, or the file of another one."""
-    folder = Path(source)
-    others = [path.stem.removeprefix("trajectory_") for path in sorted(folder.glob("trajectory_*.h5"))]
-    if not folder.is_dir() or (experiment is None and not others):
-        return source
-    from add.commands.export import require_experiment, scene_of
-
-    first, *_ = [item.name for item in scene_of(folder).experiments] or [""]
-    known = [name for name in (first, *others) if name]
-    if experiment is None:
-        warning = f"this is the motion of experiment '{first}': --experiment for {', '.join(others)}"
-        _log.warning("%s", warning)
-        console.heed([warning])
-        return source
-    require_experiment(experiment, known)
-    return source if experiment == first else str(folder / f"trajectory_{experiment}.h5")
-
-
-def _motion(console: Console, source: str, output: Path, rate: float | None, what: str) -> None:
+def _motion(console: Console, path: Path, output: Path, rate: float | None, what: str, force: bool) -> None:
     """Write the motion of a run."""
     from add.commands.export import export_markers, export_vtu
     from add.commands.export_surfaces import export_surfaces
 
-    path = Path(source)
     if path.is_file() and path.suffix == ".json":
         raise InputError("a scene has no motion yet", file=path, expected="the folder of a run: `add simulate` first")
-    require_new(output, force=True)
     if output.is_dir():
         raise InputError("this is a folder", file=output, expected="a file to write, such as motion.pvd")
+    require_new(_written(output), force)
     data = trajectory_of(path)
     write = {"vtk": export_vtu, "surfaces": export_surfaces, "markers": export_markers}[what]
     n = write(data, output, rate)
-    written = f"{output.with_suffix('')}/" if output.suffix == ".obj" else str(output)  # a file for each moment
-    console.say(f"{n} moments: {written}")
+    written = _written(output)
+    console.say(f"{n} moments: {written}{'/' if written != output else ''}")
     if what == "markers" and (directions := _directions(path)):
         console.say(f"left out, since directions are no points: {', '.join(directions)}")
     console.result({"file": str(output), "samples": n})
+
+
+def _written(output: Path) -> Path:
+    """Return what an export writes: the file that the user names, or the folder of OBJ files, one a moment."""
+    return output.with_suffix("") if output.suffix == ".obj" else output
 
 
 def _directions(run: Path) -> list[str]:

@@ -11,7 +11,7 @@ from add.commands import console as shared
 from add.commands.console import Console, counted_bar, samples_bar, say_contents
 from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
-from add.summary import counted, few
+from add.summary import counted
 
 NO_MEMORY = "the memory was not enough"
 
@@ -74,10 +74,9 @@ def run_path(scene: str, output: str | None, mark: str = "") -> Path:
 
 
 def say_experiments(console: Console, loaded: Any) -> None:
-    """Say that a scene runs without what its experiments override."""
-    names = [repr(item.name) for item in loaded.experiments if item.overrides]
-    if names:
-        console.say(f"the scene itself, without what experiments override: {few(names, 4)}; `add optimize` runs each")
+    """Say that a scene is taken without what its experiments override."""
+    if text := loaded.without_experiments:
+        console.say(f"{text}; `add optimize` runs each")
 
 
 def existing(path: Any) -> Any:
@@ -160,6 +159,7 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
 @click.option("--forces/--no-forces", "arrows", default=None)
 @click.option("--plain", is_flag=True, help="Without shadows and ambient occlusion: faster.")
 @click.option("--live", is_flag=True)
+@click.option("--experiment", metavar="NAME", help="Of several experiments: whose motion [default: the first].")
 @click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
 @click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
 @click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
@@ -174,6 +174,7 @@ def view(
     *,
     size: tuple[int, int] | None,
     live: bool,
+    experiment: str | None,
     screenshot: str | None,
     movie: str | None,
     html: str | None,
@@ -196,8 +197,10 @@ def view(
 
     if live and (screenshot or movie or html or not Path(run).is_dir()):
         raise click.UsageError("--live follows a run folder in the window.")
+    if live and experiment:
+        raise click.UsageError("--live and --experiment exclude each other: motions of a fit are whole.")
     forces = options["arrows"] or options["colour"] == "contact" or not (screenshot or movie or html)
-    data = _run_data(console, run, options.pop("base"), options.pop("ignore"), forces)
+    data = _run_data(console, run, options.pop("base"), options.pop("ignore"), forces, experiment)
     fps, speed = options.pop("fps"), options.pop("speed")
     look = Look(**options)
     written = []
@@ -235,18 +238,30 @@ def _more(folder: Path) -> Callable[[], Any]:
     return more
 
 
-def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...], forces: bool) -> Any:
+def _run_data(
+    console: Console, run: str, base: str | None, ignore: tuple[str, ...], forces: bool, experiment: str | None
+) -> Any:
     """Read a run folder, or build the first state of a scene or a robot."""
+    from add.commands.export import experiment_of
     from add.scene.build.run_data import start_data
+    from add.scene.build.scene import build as built_scene
 
     path = Path(run)
     robot = _is_robot(path)
     if (base or ignore) and not robot:
         raise click.UsageError("--base and --ignore are for a robot's file.")
-    if robot or (path.is_file() and path.suffix == ".json"):
-        built = (_robot_scene(console, path, base, ignore) if robot else loaded_scene(console, run)).build()
-        return start_data(built, contacts=forces)
-    return trajectory_of(path)
+    if robot and experiment:
+        raise click.UsageError("--experiment is for runs and scenes.")
+    if robot:
+        return start_data(_robot_scene(console, path, base, ignore).build(), contacts=forces)
+    if not (path.is_file() and path.suffix == ".json"):
+        return trajectory_of(shared.motion_of(console, run, experiment))
+    scene = loaded_scene(console, run)
+    if experiment is None:
+        say_experiments(console, scene)
+    else:
+        scene = experiment_of(scene, experiment)
+    return start_data(built_scene(scene), contacts=forces)
 
 
 @click.command(short_help="Draw the diagrams of RUN.")
@@ -326,8 +341,9 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
 def _say_scene(console: Console, path: str) -> None:
     """Say what a scene is made of, without running it."""
     from add.scene.build.built import material_sources
+    from add.scene.build.scene import build
 
-    built = loaded_scene(console, path).build()
+    built = build(loaded_scene(console, path))
     spec, system = built.scene, built.model.system
     console.say(f"{path}: a scene" + (f", {spec.name}" if spec.name else ""))
     if spec.description:

@@ -104,6 +104,17 @@ def require_new(path: Path, force: bool) -> None:
         raise InputError("no such folder", file=path.parent)
 
 
+def motion_of(console: Console, source: str, experiment: str | None) -> Path:
+    """Return where the motion of a run is; see `add.commands.folders.motion_of`. Warn where nobody chose."""
+    from add.commands.folders import motion_of as found
+
+    path, warning = found(Path(source), experiment)
+    if warning:
+        logging.getLogger(__name__).warning("%s", warning)
+        console.heed([warning])
+    return path
+
+
 def named_value(text: str, option: str, message: str, expected: str = "NAME=VALUE") -> tuple[str, str]:
     """Return name and value of a text of an option."""
     name, equals, value = text.partition("=")

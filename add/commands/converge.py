@@ -23,6 +23,7 @@ from add.inverse.fit_rows import FitRows
 from add.inverse.refit import Refit, derivatives, extrapolated, first_step, refit
 from add.io.runfolder import REFITS, RESULT, RunFolder
 from add.scene import Scene
+from add.scene.build.scene import build
 from add.scene.build.write_back import with_values
 from add.typing import FloatArray
 
@@ -107,7 +108,7 @@ def converge_scene(
     with tempfile.TemporaryDirectory() as name:
         meshes = _meshes(at_fit, levels, Path(name))
         if meshes:
-            count = [int(item.build().model.system.n) for item in (at_fit, *(item for _, item in meshes))]
+            count = [int(build(item).model.system.n) for item in (at_fit, *(item for _, item in meshes))]
             ratio = (count[-1] / count[0]) ** (1.0 / (3.0 * (len(count) - 1)))
             sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
     if not any(refits for _, refits, _ in sequences.values()):
@@ -177,7 +178,7 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
         try:
             if other is None:
                 raise InputError("a mesh that is a file, hollow, or a cell thin, is not made coarser")
-            counts = [float(item.build().model.system.n) for item in (at_fit, other)]
+            counts = [float(build(item).model.system.n) for item in (at_fit, other)]
             width = 0.5 if kind == "time" else (counts[0] / counts[1]) ** (1.0 / 3.0)
             if kind == "mesh" and width < COARSER:
                 raise InputError("the mesh is as coarse as can be")

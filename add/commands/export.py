@@ -71,9 +71,11 @@ def scene_of(path: str | Path) -> Scene:
     raise InputError("this folder holds no run", file=folder, expected=f"{FITTED} or {SCENE}")
 
 
-def require_experiment(name: str, known: Sequence[str]) -> None:
-    """Refuse a name that no experiment has."""
-    require_known((name,), known or ["no experiment"], "there is no such experiment", place="--experiment")
+def experiment_of(scene: Scene, name: str) -> Scene:
+    """Return the scene of an experiment; refuse a name that none has."""
+    scenes = experiment_scenes(scene) if scene.experiments else {}
+    require_known((name,), scenes or ["no experiment"], "there is no such experiment", place="--experiment")
+    return scenes[name]
 
 
 def scene_that_plays(scene: Scene, experiment: str | None, *, whole: bool) -> Scene:
@@ -84,10 +86,9 @@ def scene_that_plays(scene: Scene, experiment: str | None, *, whole: bool) -> Sc
     InputError
         If there is no such experiment, or they differ and none is named.
     """
-    scenes = experiment_scenes(scene)
     if experiment is not None:
-        require_experiment(experiment, list(scenes) if scene.experiments else [])
-        return scenes[experiment]
+        return experiment_of(scene, experiment)
+    scenes = experiment_scenes(scene)
     sections = {path.split(".")[0] for item in scene.experiments for path in item.overrides}
     if len(scenes) == 1:
         return next(iter(scenes.values()))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from add.errors import InputError
+from add.errors import InputError, require_known
 from add.io import runfolder
 from add.io.trajectory_file import last_time, read_point
 from add.scene import Scene
@@ -238,3 +238,27 @@ def to_view(folder: runfolder.RunFolder) -> Path:
     else:
         why, instead = "this run left no trajectory (trajectory.h5): it was cut before its first step was kept", []
     raise InputError(f"{why}; {', '.join([*instead, start]).rstrip(', ')}", file=folder.path)
+
+
+def motion_of(source: Path, experiment: str | None) -> tuple[Path, str]:
+    """Return the folder of a run, whose trajectory is that of its first experiment, or the file of another one.
+
+    Behind it stands what to say of the experiments that nobody chose among.
+    """
+    others = [path.stem.removeprefix("trajectory_") for path in sorted(source.glob("trajectory_*.h5"))]
+    if not source.is_dir():
+        if experiment is not None:
+            raise InputError(
+                "this holds no experiments", file=source, place="--experiment", found=experiment,
+                expected="the folder of a run of `add optimize`",
+            )  # fmt: skip
+        return source, ""
+    if experiment is None and not others:
+        return source, ""
+    folder = runfolder.RunFolder(source, create=False)
+    first = next((item["name"] for item in folder.known(runfolder.SCENE).get("experiments") or []), "")
+    if experiment is None:
+        return source, f"this is the motion of experiment '{first}': --experiment for {', '.join(others)}"
+    known = [name for name in (first, *others) if name]
+    require_known((experiment,), known or ["no experiment"], "there is no such experiment", place="--experiment")
+    return source if experiment == first else source / f"trajectory_{experiment}.h5", ""

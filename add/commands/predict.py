@@ -21,6 +21,7 @@ from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.recordings import load_recording, placed_positions
+from add.scene.build.scene import build
 from add.scene.build.write_back import labelled
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
@@ -116,7 +117,7 @@ class Motion(NamedTuple):
         result = fit_of(run)
         if not scene.markers:
             raise InputError("there is nothing to predict", file=scene.source, place="markers", expected="at least one")
-        built = scene.build()
+        built = build(scene)
         numbers = numbers_for(built, run, paths, start)
         recording = None if scene.recording is None else load_recording(scene, "recording")
         end = scene.time.n_steps

@@ -22,6 +22,7 @@ from add.objectives.base import total
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene, contact_forces, contact_terms
 from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.scene import build
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.rigid import BoxGeometrySpec, CylinderGeometrySpec
 from add.simulation.run import Trajectory
@@ -216,7 +217,7 @@ class Sampling(Work[int, Run]):
 
     def prepare(self) -> Callable[[int], Run]:
         """Return the function; called once in every worker."""
-        built = scene_from_dict(self.raw).build()
+        built = build(scene_from_dict(self.raw))
         view, watch = View(built, self.targets, self.names, self.times), Watch.of(built)
         return lambda k: _run(view, watch, self.values[k])
 

@@ -24,7 +24,7 @@ from add.io.trajectory_file import ResumePoint, read_point, read_run, write_run
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import run_data
-from add.scene.build.scene import with_contact
+from add.scene.build.scene import build, with_contact
 from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_on_disk, require_room_to_run
 from add.simulation import Record
@@ -191,7 +191,7 @@ def simulate_scene(
     ``kernel_seconds`` of it went into compiling and loading kernels, in a step or two at the beginning.
     """
     scene = with_contact(freeze_meshes(scene, folder.path))
-    built = scene.build()
+    built = build(scene)
     every = scene.output.every
     with naming(file=scene.source):
         require_room_to_run(built.simulation)

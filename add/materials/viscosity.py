@@ -34,6 +34,8 @@ from add.typing import IntArray
 
 #: Symbols of potentials: tr D [1/s] and D : D [1/s^2].
 RATES = ("trD", "DD")
+#: Rates |D| of a sample: from creep to shocks [1/s].
+SPEEDS = np.logspace(-4.0, 4.0, 41)
 _REST = dict.fromkeys(RATES, ZERO)
 #: 2 mu beta and lambda beta, in formulas under names that no text can write.
 _OF_STIFFNESS = (Symbol("of stiffness: D"), Symbol("of stiffness: tr D"))
@@ -121,6 +123,27 @@ class Dissipation:
         if shear < 0.0 or bulk < -ROUNDING * shear:
             found = f"viscosities 2 dpsi/dDD = {shear:.6g} Pa s of D and {bulk:.6g} Pa s of tr D"
             raise InputError("the potential drives what moves slowly", found=found, expected="none below 0")
+
+    def drives_at(self, numbers: Mapping[str, float]) -> tuple[float, float, float] | None:
+        """Return the slowest rates of a sample that the stress drives in place of braking; None if it brakes all.
+
+        The power is P : F_dot = psi_1 tr D + 2 psi_2 D : D, which no D may make negative: D : D is at least a third of
+        tr D squared. Rates at which the formula has no value are passed over.
+
+        Returns
+        -------
+        |D| and tr D [1/s], the power [W/m^3]
+        """
+        speed, share = np.meshgrid(SPEEDS, np.linspace(-1.0, 1.0, 9), indexing="ij")
+        rates = {"trD": np.sqrt(3.0) * share * speed, "DD": speed**2}
+        with np.errstate(all="ignore"):
+            volume, shear = (evaluate(one, rates | dict(numbers)) for one in self.stress)
+            powers = np.array([volume * rates["trD"], shear * rates["DD"]])
+            driven = powers.sum(axis=0) < -ROUNDING * np.abs(powers).sum(axis=0)
+        if not driven.any():
+            return None
+        first = tuple(np.argwhere(driven)[0])
+        return float(speed[first]), float(rates["trD"][first]), float(powers.sum(axis=0)[first])
 
 
 def _stress_of(potential: Expression) -> tuple[Expression, Expression]:

@@ -1,6 +1,7 @@
 """Scenes: read from a file or said in Python (`spec`, `read`), and built into what runs (`build`)."""
 
 import json
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from add.scene.spec.scene import SCHEMA, SceneSpec
 from add.summary import Summary, counted
 
 __all__ = ["Scene", "apply_overrides", "experiment_scenes", "load_scene", "scene_from_dict"]
+
+_log = logging.getLogger(__name__)
 
 
 @final
@@ -48,7 +51,12 @@ class Scene(SceneSpec):
         self._raw, self._source = checked.raw, None
 
     def build(self) -> BuiltScene:
-        """Build the simulation; see `add.scene.build.scene.build`."""
+        """Build the simulation; see `add.scene.build.scene.build`.
+
+        That of the scene itself: what experiments override is in their own scenes, `add.scene.experiment_scenes`.
+        """
+        if text := self.without_experiments:
+            _log.warning("%s; `add.scene.experiment_scenes` has the scenes of these", text)
         return built_scene(self)
 
     def inverse_problem(self) -> InverseProblem:

@@ -28,7 +28,7 @@ from add.simulation.step_operators import StepOperators, step_operators
 from add.simulation.stepper import BlockStepper
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
-from add.typing import FloatArray, as_vector, require_count
+from add.typing import FloatArray, as_vector, index_of, require_count
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Trajectory(Summarised):
 
     def state(self, k: int) -> State:
         """Return the state after step ``k``; -1 is the last one."""
-        k = _counted(k, self.n_steps + 1)
+        k = index_of(k, self.n_steps + 1)
         if k == 0:
             return self.initial
         unchanged = self.records[k - 1].unchanged
@@ -92,7 +92,7 @@ class Trajectory(Summarised):
 
     def step(self, k: int) -> Step:
         """Return step ``k``, counted from zero, with the states around it; -1 is the last one."""
-        k = _counted(k, self.n_steps)
+        k = index_of(k, self.n_steps)
         return Step(self.state(k), self.records[k], self.state(k + 1))
 
     def states(self) -> Iterator[State]:
@@ -101,14 +101,14 @@ class Trajectory(Summarised):
 
     def after(self, k: int) -> "Trajectory":
         """Return the part that begins with the state after step ``k``; -1 is the last one."""
-        k = _counted(k, self.n_steps + 1)
+        k = index_of(k, self.n_steps + 1)
         if k == 0:
             return self
         return Trajectory(self.t[k:], self.q[k:], self.v[k:], None, self.records[k:], self.state(k))
 
     def kinematics(self, k: int) -> Kinematics:
         """Return the kinematics at time ``t[k]``; accelerations of the first state are zero."""
-        k = _counted(k, self.n_steps + 1)
+        k = index_of(k, self.n_steps + 1)
         if k:
             record = self.records[k - 1]  # whose coordinates are where the equations of the step hold
             unchanged = record.unchanged
@@ -126,13 +126,6 @@ class Trajectory(Summarised):
             ("solves", f"{iterations} iterations of Newton's method, {attempts} steps by a fallback"),
         ]
         return Summary("Trajectory", tuple(rows))
-
-
-def _counted(k: int, n: int) -> int:
-    """Return the number of one of n states or steps; a negative one counts from the end."""
-    if not -n <= k < n:
-        raise InputError("the run has no such state or step", place="k", found=k, expected=f"from {-n} to {n - 1}")
-    return k % n
 
 
 @final
@@ -357,7 +350,7 @@ class Simulation(Summarised):
         Raises
         ------
         InputError
-            If the run ends before ``state``.
+            If the run ends before ``state``, or that is of another system.
         SolverError
             If a step fails; its ``trajectory`` holds the steps that were finished, as that of a `MemoryError` does.
         """
@@ -369,6 +362,8 @@ class Simulation(Summarised):
             start_record: Solution | None = None
             if state is None:
                 state, start_record = self.begin(assembler, theta, replay)
+            else:
+                as_vector("state.q", state.q[0], self.system.n)
             initial = state
             if n_steps < initial.step:
                 raise InputError("ends before the state", place="n_steps", found=n_steps, expected=f">= {initial.step}")

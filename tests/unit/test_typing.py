@@ -60,6 +60,7 @@ def scene():
     return add.scene_from_dict(BALL)
 
 
+TWO = BALL | {"bodies": BALL["bodies"] | {"other": BALL["bodies"]["ball"]}}
 WRONG = {
     "a dictionary as a file": (lambda _: add.load_scene(BALL), "scene: wrong type .found dict; .*scene_from_dict"),
     "a file as a dictionary": (lambda _: add.scene_from_dict("a.json"), "found str 'a.json'; .*load_scene"),
@@ -73,6 +74,11 @@ WRONG = {
     "a state beyond the end": (lambda s: s.build().run().state(4), "state or step .found 4; expected from -4 to 3"),
     "a step beyond the end": (lambda s: s.build().run().step(3), "state or step .found 3; expected from -3 to 2"),
     "a state before the start": (lambda s: s.build().run().kinematics(-5), "no such state or step .found -5"),
+    "a state between two": (lambda s: s.build().run().state(0.5), "state or step .found 0.5; expected from -4 to 3"),
+    "a state of others": (
+        lambda s: s.build().run(state=add.scene_from_dict(TWO).build().run(n_steps=1).state(1)),
+        "state.q: wrong shape",
+    ),
     "a place as a set": (
         lambda s: add.apply_overrides(s, {"bodies.ball.position": {0.0, 1.0, 2.0}}),
         "a set has no order .found {0.0, ",

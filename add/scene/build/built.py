@@ -181,8 +181,11 @@ class BuiltScene(Summarised):
 
     @property
     def theta(self) -> FloatArray:
-        """The scene's own parameters."""
-        return self.simulation.theta
+        """The scene's own parameters: a copy, which `run` and others take in their place when it is changed.
+
+        Read-only numbers would say more, but compiled functions are compiled anew for them.
+        """
+        return self.simulation.theta.copy()
 
 
 def held_nodes(built: BuiltScene) -> dict[str, tuple[int, int]]:

@@ -15,9 +15,10 @@ from add.model.overlaps import deep_starts
 from add.scene.build import unread
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.default_contact import fast_impacts
-from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
+from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts, servo_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
+from add.scene.build.soft_bodies import doubts_of_soft_bodies
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import _PairSpec
@@ -82,8 +83,8 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
-        _soft, _rotated, _locking, _markers, _centres, _stops, *unread.DOUBTS,
-        doubts_of_recording, doubts_of_clouds, robot_doubts,
+        _soft, _driven, _rotated, _locking, _markers, _centres, _stops, *unread.DOUBTS,
+        doubts_of_soft_bodies, doubts_of_recording, doubts_of_clouds, robot_doubts, servo_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
 
@@ -255,6 +256,25 @@ def _soft(built: BuiltScene) -> Iterator[str]:
                 f"{at}: Young's modulus is {young:.3g} Pa, less than the weight of {height:.3g} m of it on its area, "
                 f"{weight:.3g} Pa: it cannot carry itself (moduli are in Pa, densities in kg/m^3)"
             )
+
+
+def _driven(built: BuiltScene) -> Iterator[str]:
+    """Viscosities by formula that drive what moves fast; at rest the reader looks."""
+    for name, body in built.scene.bodies.items():
+        if not isinstance(body, SoftBodySpec):
+            continue
+        places = {f"bodies.{name}.material": body.material}
+        places |= {f"bodies.{name}.regions.{key}.material": region.material for key, region in body.regions.items()}
+        for at, material in places.items():
+            law = material.dissipation_law
+            keys = dict(zip(law.words, law.parameters, strict=True))
+            found = law.drives_at({word: material.rate_number(one.key) for word, one in keys.items()})
+            if found is not None:
+                speed, trace, power = found
+                yield (
+                    f"{at}.viscosity: it drives in place of braking from |D| = {speed:.3g}/s on: there, with tr D = "
+                    f"{trace:.3g}/s, it takes {power:.3g} W/m^3; a potential that grows with every rate brakes all"
+                )
 
 
 def _rotated(built: BuiltScene) -> Iterator[str]:

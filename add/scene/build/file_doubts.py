@@ -14,9 +14,11 @@ from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.default_contact import read_by_contact
+from add.scene.build.inputs import range_of
 from add.scene.build.link_contact import no_solid
 from add.scene.build.mesh_contact import left_out
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
+from add.scene.read.recorded_starts import found_release
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
@@ -45,6 +47,7 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
         recording = load_recording(built.scene, "recording")
         yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
         yield from _file(built, recording)
+        yield from _other_release(built, spec)
     except InputError as error:  # a run goes without it; what needs it stops
         yield f"the recording cannot be read: {str(error).splitlines()[0]}"
         return
@@ -65,6 +68,24 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
             far.append((away, name, scaled <= allowed))
     if far:
         yield _far(spec, max(far), len(far))
+
+
+def _other_release(built: BuiltScene, spec: RecordingSpec) -> Iterator[str]:
+    """Yield that a release is not looked for, where the offset that is given is neither that nor a fit's start."""
+    if spec.start is None or "recording.time_offset" in built.scene.parameter_paths:
+        return
+    try:
+        release = found_release(spec)
+    except InputError as error:
+        found = f"which is not found: {str(error).splitlines()[0]}"
+    else:
+        if release == spec.time_offset:
+            return
+        found = f"which is at {release:g} s"
+    yield (
+        f"recording.start: nothing reads it: time_offset, {spec.time_offset:g} s, counts in place of the release, "
+        f"{found}; leave one of both out"
+    )
 
 
 def _searched(built: BuiltScene, body: str) -> bool:
@@ -233,6 +254,26 @@ _TURNS = np.array(
 _SHOWN = 4
 #: A joint that starts farther from where it was said is told of [rad, m].
 _MOVED = 1e-6
+
+
+def servo_doubts(built: BuiltScene) -> Iterator[str]:
+    """Yield servos that are sent beyond the stops of their joints, such as by degrees."""
+    known = {entry.name: entry.indices.ravel() for entry in built.numbers.layout.entries}
+    for name, body in trees(built.scene).items():
+        for key, drive in body.drives.items():
+            if drive.type != "position" or drive.joint is None:
+                continue
+            at = f"bodies.{name}.joints.{drive.joint}"
+            stops = {end: known[f"{at}.{end}"] for end in ("lower", "upper") if f"{at}.{end}" in known}
+            sent = dict(zip(("lower", "upper"), range_of(built.scene, drive.input), strict=True))
+            for end, index in stops.items():
+                stop = float(built.numbers.values[index[0]])
+                beyond = stop - sent["lower"] if end == "lower" else sent["upper"] - stop
+                if beyond > _MOVED:
+                    yield (
+                        f"bodies.{name}.drives.{key}.input: asks '{drive.joint}' for {sent[end]:.4g}, beyond its {end} "
+                        f"stop at {stop:.4g} (rad, m)"
+                    )
 
 
 def robot_doubts(built: BuiltScene) -> Iterator[str]:

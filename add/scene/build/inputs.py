@@ -14,6 +14,8 @@ from add.errors import InputError
 from add.scene.build.numbers import SceneParameters
 from add.scene.read.paths import meant
 from add.scene.spec import signals
+from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.simulation.start import given_state, refuse_jumps
 from add.typing import NAMED, FloatArray, IntArray, as_numbers, require_kind
@@ -257,3 +259,14 @@ def require_width(spec: signals.SignalSpec, width: int, place: str, name: str) -
             found=words[spec.width],
             expected=f"{words[width]} at each time",
         )
+
+
+def range_of(scene: SceneSpec, value: float | SignalReferenceSpec) -> tuple[float, float]:
+    """Return the lowest and the highest number by which a scene says a value over time; steps may meet less of it."""
+    if not isinstance(value, SignalReferenceSpec):
+        return value, value
+    signal = scene.signals[value.signal]
+    known = [getattr(signal, key, None) for key in ("values", "value", "offset")]
+    given = np.concatenate([np.ravel(one) for one in known if one is not None])
+    swing = np.abs(getattr(signal, "amplitude", 0.0)).max()
+    return float(given.min() - swing), float(given.max() + swing)

@@ -1,20 +1,23 @@
 """Soft bodies of a scene: meshes with what hangs on them, muscles too, and the numbers of all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from add.bodies import Body, Layouts, Pin, PointAnchor, PointMass, SoftBody
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
-from add.geometry import HEX8, quadrature_geometry
+from add.geometry import HEX8, TET4, quadrature_geometry
 from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
+from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import range_of
 from add.scene.build.materials import ElementSource, materials
 from add.scene.build.nets import pins_and_loads
 from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.ties import Derived, SceneParts
 from add.scene.spec import actuation
 from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import objects_in
 from add.scene.spec.scene import SceneSpec
 from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
 from add.terms.memories import Memory
@@ -65,6 +68,23 @@ def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
         masses=tuple(masses),
         anchors=tuple(anchors),
     )
+
+
+def doubts_of_soft_bodies(built: BuiltScene) -> Iterator[str]:
+    """Yield mean dilatation that changes nothing, and activations that no muscle has."""
+    for body in built.model.bodies:
+        if isinstance(body, SoftBody) and body.mean_dilatation and body.mesh.family is TET4:
+            yield (
+                f"bodies.{body.name}.mean_dilatation: nothing changes by it: a tet4 has one volume anyway; 'tet10' or "
+                "'hex8' does not lock with it"
+            )
+    for place, spec in objects_in(built.scene.bodies, "bodies"):
+        value = getattr(spec, "activation", None)
+        if value is None:
+            continue
+        low, high = range_of(built.scene, value)
+        if low < 0.0 or high > 1.0:
+            yield f"{place}.activation: from {low:.3g} to {high:.3g}: 0 is a muscle at rest, 1 all that it has"
 
 
 def _no_point_held_twice(pins: Sequence[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:

@@ -20,7 +20,7 @@ from add.model.build import system_site
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
 from add.scene.build.mesh_contact import meeting_names
-from add.scene.spec.actuation import DriveSpec
+from add.scene.spec.actuation import DriveSpec, JoinedChamberSpec
 from add.scene.spec.bodies import PinSpec
 from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
@@ -34,11 +34,13 @@ from add.scene.spec.couplings import (
     HingeSpec,
     SpringSpec,
     TorqueSpec,
+    _PairSpec,
 )
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.rigid import KinematicBodySpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec, SplineSignalSpec, TableSignalSpec
-from add.typing import FloatArray
+from add.summary import few
+from add.typing import BoolArray, FloatArray
 
 
 def unread(built: BuiltScene) -> Iterator[str]:
@@ -225,15 +227,53 @@ def added_forces(built: BuiltScene) -> Iterator[str]:
                 )
 
 
-def idle_couplings(built: BuiltScene) -> Iterator[str]:
-    """Yield one text for each coupling whose ends all have given motions, or stand still: nothing moves by it."""
-    bodies = built.scene.bodies
+def added_pairs(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for couplings of one kind between the same places, and for muscles of one course."""
+    alike: dict[Any, list[str]] = {}
     for name, item in built.scene.couplings.items():
-        ends = [spec.body for _, spec in objects_in(item, "") if isinstance(spec, EndSpec | TorqueSpec)]
+        if isinstance(item, _PairSpec):
+            ends = frozenset((end.body, end.at) for end in (item.a, item.b))
+            alike.setdefault((item.type, ends, getattr(item, "axis", None)), []).append(f"couplings.{name}")
+    for name, body in built.scene.bodies.items():
+        for key, muscle in getattr(body, "muscles", {}).items():
+            course = [getattr(muscle, word, None) for word in ("where", "fibres", "points")]
+            alike.setdefault((name, muscle.type, repr(course)), []).append(f"bodies.{name}.muscles.{key}")
+    for places in alike.values():
+        if len(places) > 1:
+            yield f"{few(places, 4, by=' and ')}: they act alike between the same places, and add up"
+
+
+def idle_forces(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each force by which nothing moves: all that it acts on has given motions, or stands still."""
+    bodies, held = built.scene.bodies, _held(built)
+    for name, item in built.scene.couplings.items():
+        ends = [spec.body for _, spec in objects_in(item, "") if isinstance(spec, EndSpec | TorqueSpec | AirSpec)]
         led = sorted({end for end in ends if end is not None})
-        if led and all(isinstance(bodies.get(end), KinematicBodySpec) for end in led):
-            of = " and ".join(map(repr, led)) + (" have given motions" if len(led) > 1 else " has a given motion")
-            yield f"couplings.{name}: nothing moves by it: {of}"
+        if led and all(end.partition("/")[0] in held for end in led):
+            how = " have given motions" if len(led) > 1 else " has a given motion"
+            if not all(isinstance(bodies.get(end), KinematicBodySpec) for end in led):
+                how = ": all coordinates are pinned, or have given motions"
+            yield f"couplings.{name}: nothing moves by it: {' and '.join(map(repr, led))}{how}"
+    joined = any(isinstance(spec, JoinedChamberSpec) for _, spec in objects_in(bodies, "bodies"))
+    for one in built.model.bodies:
+        if not isinstance(one, NodalBody):
+            continue
+        at, kinds = f"bodies.{one.name}", ("muscles", "chambers")[: 2 - joined] if one.name in held else ()
+        places = [f"{at}.{kind}.{key}" for kind in kinds for key in getattr(bodies[one.name], kind, {})]
+        pinned: BoolArray = np.zeros(one.rest.shape, dtype=bool)
+        for pin in one.pins:
+            pinned[np.ix_(pin.nodes, np.array(pin.axes))] = True
+        places += [f"{at}.loads.{k}" for k, load in enumerate(one.loads) if pinned[load.nodes].all()]
+        if places:
+            yield f"{few(places, 4)}: nothing moves by it: all nodes that it acts on are pinned"
+
+
+def _held(built: BuiltScene) -> set[str]:
+    """Return the bodies all of whose coordinates are pinned, or have given motions."""
+    system = built.model.system
+    led = np.isin(np.arange(system.n), system.partition.prescribed)
+    entries = {entry.name: led[entry.slice] for entry in system.dofs.entries}
+    return {name for name, part in entries.items() if part.size and part.all()}
 
 
 def unread_starts(built: BuiltScene) -> Iterator[str]:
@@ -356,5 +396,5 @@ def _distance(built: BuiltScene, part: JointPart, kin: Kinematics) -> float:
 #: What this module doubts, in the order in which it is said.
 DOUBTS = (
     open_joints, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
-    added_rotations, added_forces, drawn_starts, idle_couplings,
+    added_rotations, added_forces, added_pairs, drawn_starts, idle_forces,
 )  # fmt: skip

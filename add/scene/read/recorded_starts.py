@@ -97,7 +97,7 @@ def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
         if recording.start is None or "time_offset" in section:
             continue
         with asked_for_by(f"{place}.start", of_scene=False):
-            section["time_offset"] = round(_release(recording), 6)
+            section["time_offset"] = found_release(recording)
             spec = SceneSpec.model_validate(raw)
     # Experiments have recordings and bodies of their own: each is filled in when it is read as a scene.
     for name, body in () if spec.experiments else before.bodies.items():
@@ -110,12 +110,12 @@ def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
     return spec
 
 
-def _release(spec: RecordingSpec) -> float:
-    """Return the time at which the markers that the scene names are let go [s]."""
+def found_release(spec: RecordingSpec) -> float:
+    """Return the time at which the markers that the scene names are let go, as it is written into the scene [s]."""
     markers = take_of(spec).require_markers()
     names = list(spec.markers or ())
     require_names(names, markers.names, source=markers.source)
-    return release_time(markers.select(names))
+    return round(release_time(markers.select(names)), 6)
 
 
 def _flight(spec: SceneSpec, name: str, body: RigidBodySpec) -> dict[str, list[float]]:

@@ -110,18 +110,34 @@ class MeshFiles:
         return f"a folder '{package}' above the robot's file or in `packages`"
 
 
-#: Beginning of a COLLADA file, which says its unit before anything else, and where [bytes].
+#: Beginning of a COLLADA file, which says its unit and what is up before anything else, and where [bytes].
 _BEGINNING, _METER = 2**16, re.compile(rb"<unit\b[^>]*?\bmeter\s*=\s*[\"']([^\"']*)[\"']")
+_UP = re.compile(rb"<up_axis>\s*([XY]_UP)\s*</up_axis>")
 
 
 def _unit(path: Path) -> float:
     """Return the unit of a mesh file in metres: what a COLLADA file says, which its reader leaves out; else one."""
-    if path.suffix.lower() != ".dae":
-        return 1.0
-    with path.open("rb") as file:
-        found = _METER.search(file.read(_BEGINNING))
+    found = _said(path, _METER)
     said = numbers_in(found[1].decode("ascii", "replace")) if found else None
     return said[0] if said is not None and len(said) == 1 and said[0] > 0.0 else 1.0
+
+
+def _said(path: Path, what: re.Pattern[bytes]) -> re.Match[bytes] | None:
+    """Return what the beginning of a COLLADA file says; None for other files."""
+    if path.suffix.lower() != ".dae":
+        return None
+    with path.open("rb") as file:
+        return what.search(file.read(_BEGINNING))
+
+
+def _note_up(path: Path, source: Source, place: str) -> None:
+    """Note, once for a robot, that nothing turns a mesh by what its file calls up.
+
+    RViz, MoveIt, Gazebo and DART take the points as they are, too, and robots' files are written for them: of many
+    meshes `<up_axis>` says what the program that wrote them calls up, or stands there against one that turned them.
+    """
+    if (up := _said(path, _UP)) and not any("<up_axis>" in text for text in source.ignored):
+        source.note(place, f"mesh {path}: <up_axis> {up[1].decode()} turns no points, nor does it in RViz and Gazebo")
 
 
 # --- Boxes, balls, capsules, cylinders by their sizes [m]: half the edges of a box; radius and half-length of others
@@ -272,6 +288,7 @@ def _mesh(
         if read:
             path, surface = meshes.read(name, scale)
             file, vertices, triangles = str(path), surface.vertices, surface.triangles
+            _note_up(path, source, place)
         elif (found := meshes.find(name)) is None:
             raise InputError(f"mesh '{name}' is not found")
         else:

@@ -24,6 +24,7 @@ from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.optimizer import OptimizerSpec, UncertaintySpec
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, ObstacleSpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
+from add.summary import few
 
 SCHEMA = "add-scene/1"
 
@@ -252,6 +253,12 @@ class SceneSpec(Spec):
     def parameter_paths(self) -> list[str]:
         """The paths of all parameters."""
         return [path for item in self.parameters for path in item.all_paths()]
+
+    @property
+    def without_experiments(self) -> str:
+        """What a run of the scene itself leaves out; empty where experiments override nothing."""
+        names = [f"'{item.name}'" for item in self.experiments if item.overrides]
+        return f"the scene itself, without what experiments override: {few(names, 4)}" if names else ""
 
     def is_direction(self, marker: str | None) -> bool:
         """Return whether a marker is a direction, which has no place."""

@@ -113,7 +113,7 @@ def test_dynamics(name):
     built = scene(name, reference)
     (term,) = built.model.term(TreeInertia)
     index = [i for i in term.tree.armature if i >= 0]
-    built.theta[index] = 0.0  # M is that of the links alone
+    built.simulation.theta[index] = 0.0  # M is that of the links alone
     system = Coordinates(built, reference["joints"])
     for state in reference["states"]:
         q = system.q(np.array(state["q"]))

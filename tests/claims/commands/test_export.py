@@ -125,7 +125,7 @@ def test_controls_are_those_of_an_experiment(path, tmp_path, caplog):
     ends = {"a": 1.0, "b": 2.0}
     own = [{"name": n, "overrides": {"signals.lift.values": [[0, 0, 0], [0, 0, z]]}} for n, z in ends.items()]
     path.write_text(json.dumps(SCENE | {"experiments": own}))
-    asked = ("--controls", "--rate", 50, "-o", out)
+    asked = ("--controls", "--rate", 50, "-o", out, "--force")
     failed = run(path, *asked).exception
     assert str(failed) == "--experiment: the experiments have controls of their own (expected one of a, b)"
     for name in "ab":
@@ -139,7 +139,7 @@ def test_controls_are_those_of_an_experiment(path, tmp_path, caplog):
     assert "no such experiment (found a" in str(run(path, *asked, "--experiment", "a").exception)
 
 
-def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
+def test_motions_are_those_of_an_experiment(path, tmp_path, caplog, monkeypatch):
     folder, out = tmp_path / "run", tmp_path / "markers.csv"
     own = [{"name": "a"}, {"name": "b", "overrides": {"bodies.arm.position": [0, 0, 1]}}]
     changes = {"couplings": {}, "parameters": [{"path": "bodies.arm.mass"}], "objective": SCENE["objective"][1:]}
@@ -150,7 +150,7 @@ def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
     heights = {}
     for name in ("a", "b", None):
         caplog.clear()
-        done = run(folder, "--markers", "-o", out, *(("--experiment", name) if name else ()))
+        done = run(folder, "--markers", "-o", out, "--force", *(("--experiment", name) if name else ()))
         assert done.exit_code == 0, done.output
         head, numbers = table(out)
         assert head == ["time_s", "tip_x_m", "tip_y_m", "tip_z_m"]
@@ -158,7 +158,41 @@ def test_motions_are_those_of_an_experiment(path, tmp_path, caplog):
         heights[name] = numbers[0, 3]
         assert ("this is the motion of experiment 'a': --experiment for b" in caplog.text) == (name is None)
     assert heights["a"] == heights[None] == heights["b"] - 1.0
-    assert "no such experiment (found c" in str(run(folder, "--markers", "-o", out, "--experiment", "c").exception)
+    asked = ("--markers", "-o", out, "--force", "--experiment")
+    assert "no such experiment (found c" in str(run(folder, *asked, "c").exception)
+    assert "holds no experiments" in str(run(folder / "trajectory_b.h5", *asked, "b").exception)
+    # `add view` chooses among them in the same way, also among the starts that a scene has.
+    seen = []
+    monkeypatch.setattr(
+        "add.view.screenshot", lambda data, file, **_: seen.append(float(data.pose(data.solids[0], 0)[1][2])) or file
+    )
+    for source in (folder, path):
+        for name in ("a", "b", None):
+            caplog.clear()
+            choice = ("--experiment", name) if name else ()
+            done = CliRunner().invoke(cli, ["view", str(source), "--screenshot", "x.png", *choice])
+            assert done.exit_code == 0, done.output
+            unsaid = "--experiment for b" if source == folder else "what experiments override: 'b'"
+            assert (unsaid in caplog.text + done.output) == (name is None)
+    assert seen == [0.0, 1.0, 0.0] * 2
+    done = CliRunner().invoke(cli, ["view", str(path), "--screenshot", "x.png", "--experiment", "c"])
+    assert "no such experiment (found c" in str(done.exception)
+
+
+def test_a_file_that_is_there_stays_without_force(path, tmp_path):
+    out = tmp_path / "controls.csv"
+    out.write_text("somebody's")
+    done = run(path, "--controls", "--rate", 125, "-o", out)
+    assert "is already there" in str(done.exception) and "--force" in str(done.exception)
+    assert out.read_text() == "somebody's"
+    assert run(path, "--controls", "--rate", 125, "-o", out, "--force").exit_code == 0
+    assert table(out)[0][0] == "time_s"
+    # Of a motion, too, and of the folder of OBJ files.
+    (tmp_path / "run.h5").touch()
+    (tmp_path / "moments").mkdir()
+    for kind, name in (("--markers", "controls.csv"), ("--surfaces", "moments.obj")):
+        done = run(tmp_path / "run.h5", kind, "-o", tmp_path / name)
+        assert "is already there" in str(done.exception), name
 
 
 def test_vectors_and_scalars(path):
@@ -251,4 +285,4 @@ def test_servos_keep_to_their_joints(tmp_path, caplog):
         "'aim' is 0.6 rad at t = 0.2 s, above its upper limit of 0.5 rad",
         "'aim' changes by 4 rad/s at t = 0 s, faster than 3 rad/s",
     ]
-    assert run(*wanted, "--strict", "--limit", "aim=-1:1", "--max-rate", "aim=5").exit_code == 0
+    assert run(*wanted, "--force", "--strict", "--limit", "aim=-1:1", "--max-rate", "aim=5").exit_code == 0

@@ -41,6 +41,8 @@ def test_a_specimen(tmp_path):
     asked = run("mesh", stl(tmp_path / "s.stl"), "--edge", "20mm", "--unit", "mm", "-o", out, "--picture",
                 tmp_path / "mesh.png")  # fmt: skip
     assert asked.exit_code == 0, asked.output
+    again = run("mesh", tmp_path / "s.stl", "--edge", "20mm", "-o", out)
+    assert "is already there" in str(again.exception) and "--force" in str(again.exception)
     mesh = read_mesh(out)
     assert np.ptp(mesh.points, axis=0) == pytest.approx([0.1, 0.04, 0.02], rel=2e-3)
     assert volume(mesh) == pytest.approx(8e-5, rel=2e-3)

@@ -12,7 +12,7 @@ from support.pushed_ball import STEPS, pushed_ball
 
 from add.errors import InputError, SolverError
 from add.gym import Env, VectorEnv
-from add.scene import Scene, scene_from_dict
+from add.scene import Scene, experiment_scenes, scene_from_dict
 from add.scene.build.observations import Seen, observations
 
 SEEN = ["time", "markers.centre", "bodies.ball.orientation", "bodies.ball.angular_velocity", "contact.ball"]
@@ -347,3 +347,18 @@ def test_an_episode_that_has_ended_begins_anew(pushed):
 def test_arguments_of_other_types(pushed, options, words):
     with pytest.raises(InputError, match=words):
         Env(**({"scene": pushed, "actions": {"push": (-1.0, 1.0)}} | options))
+
+
+def test_experiments_are_left_out_and_this_is_said(pushed, caplog):
+    """An episode is one of the scene itself; the scenes of the experiments have what these override."""
+    own = [{"name": "a"}, {"name": "b", "overrides": {"bodies.ball.velocity": [1.0, 0.0, 0.0]}}]
+    with_experiments = scene(experiments=own)
+    text = "the scene itself, without what experiments override: 'b'"
+    for build in (environment, Scene.build):
+        caplog.clear()
+        build(with_experiments)
+        assert text in caplog.text
+        caplog.clear()
+        build(pushed)
+        build(experiment_scenes(with_experiments)["b"])
+        assert not caplog.text

@@ -70,6 +70,62 @@ def test_rotations_of_a_linear_material(start, said):
     assert warned({"a": SOFT | {"material": SOFT["material"] | {"model": "corotated"}} | start}) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "speed"),
+    [
+        ("nu/2*DD", None),
+        ("nu/2*(DD - trD**2/3)", None),  # of shape alone: a rate of the volume costs nothing, but for rounding
+        ("nu*((1 + DD)**0.75 - 1)", None),
+        ("nu/2*DD + nu/6*trD**3/(1 + trD**2)", None),
+        ("nu/2*DD - nu/400*DD**2", 10.0),  # 2 psi_2 = nu - nu/100 DD
+        ("nu/2*DD + nu/300*trD**3", 19.2),  # nu DD + nu/100 trD^3, least where trD = -sqrt(3) |D|
+    ],
+)
+def test_viscosities_that_drive_fast_motion(text, speed):
+    """At rest all are sound; the power of the stress, psi_1 tr D + 2 psi_2 DD, is looked at over many rates."""
+    material = {"young": 1e5, "poisson": 0.3, "density": 1e3, "viscosity": {"dissipation": text, "numbers": {"nu": 2}}}
+    mesh = {"shape": "box", "size": [1, 1, 1], "divisions": [1, 1, 1]}
+    texts = [one for one in warned({"b": {"type": "soft", "mesh": mesh, "material": material}}) if "drives" in one]
+    assert bool(texts) == (speed is not None)
+    if speed:
+        assert "bodies.b.material.viscosity: it drives in place of braking" in texts[0]
+        found = float(texts[0].partition("|D| = ")[2].partition("/s")[0])
+        assert speed < found < 1.6 * speed
+
+
+@pytest.mark.parametrize(
+    ("element", "mean", "said"),
+    [("tet4", True, True), ("tet4", False, False), ("tet10", True, False), (None, True, True)],
+)
+def test_mean_dilatation_of_linear_tetrahedra(element, mean, said):
+    """Each has one volume: the motion was the same to the bit, and as locked."""
+    texts = warned({"b": at(SOFT, 0) | {"element": element, "mean_dilatation": mean}})
+    assert [text.partition(":")[0] for text in texts] == ["bodies.b.mean_dilatation"] * said
+
+
+@pytest.mark.parametrize(
+    ("activation", "signal", "said"),
+    [
+        (0.0, None, None),
+        (1.0, None, None),
+        (30.0, None, "from 30 to 30"),
+        (-0.1, None, "from -0.1 to -0.1"),
+        ({"signal": "a"}, {"type": "control", "rows": 2, "values": [0.0, 1.2]}, "from 0 to 1.2"),
+        ({"signal": "a"}, {"type": "sine", "amplitude": 0.6, "frequency": 2.0, "offset": 0.5}, "from -0.1 to 1.1"),
+        ({"signal": "a"}, {"type": "sine", "amplitude": 0.5, "frequency": 2.0, "offset": 0.5}, None),
+        ({"signal": "a"}, {"type": "constant", "value": 0.7}, None),
+    ],
+)
+def test_activations_that_no_muscle_has(activation, signal, said):
+    """Such as per cent."""
+    muscle = {"type": "hill", "strength": 1e3, "activation": activation, "fibres": {"direction": [1, 0, 0]}}
+    signals = {"signals": {"a": signal}} if signal else {}
+    texts = warned({"b": at(SOFT, 0) | {"muscles": {"m": muscle}}}, **signals)
+    assert [text for text in texts if "activation" in text] == (
+        [] if said is None else [f"bodies.b.muscles.m.activation: {said}: 0 is a muscle at rest, 1 all that it has"]
+    )
+
+
 def test_two_steps():
     (text,) = warned({"a": SOFT}, time={"dt": 0.1, "duration": 0.2})
     assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")
@@ -426,6 +482,32 @@ def test_drives_that_add_up_or_move_nothing(tmp_path):
     assert warned({"t": tree}) == []
     (text,) = warned({"t": tree | {"drives": {"a": servo}}})
     assert "drives.a and drives.file are drives of type 'position'" in text
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (90.0, "asks 'l' for 90, beyond its upper stop at 1"),
+        (-0.6, "asks 'l' for -0.6, beyond its lower stop at -0.5"),
+        ([0.0, 0.9, 1.1], "asks 'l' for 1.1, beyond its upper stop at 1"),
+        ([-0.5, 1.0], None),
+        (0.3, None),
+    ],
+)
+def test_servos_that_are_sent_beyond_the_stops(sent, said):
+    """Of the joint, such as in degrees; a drive of torque has no place to go to."""
+    link = {"mass": 1.0, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    joint = {"type": "hinge", "axis": [0, 1, 0], "lower": -0.5, "upper": 1.0}
+    signal = {"type": "table", "times": list(range(len(sent))), "values": sent} if isinstance(sent, list) else None
+    where = {"signal": "s"} if signal else sent
+    drives = {"servo": {"joint": "l", "type": "position", "stiffness": 9, "input": where}}
+    tree = {"type": "articulated", "links": {"l": link}, "joints": {"l": joint}}
+    more = {"signals": {"s": signal}} if signal else {}
+    texts = [text for text in warned({"t": tree | {"drives": drives}}, **more) if "servo" in text]
+    assert texts == ([] if said is None else [f"bodies.t.drives.servo.input: {said} (rad, m)"])
+    if not signal:
+        drives = {"servo": {"joint": "l", "input": where}}
+        assert not [text for text in warned({"t": tree | {"drives": drives}}) if "beyond its" in text]
 
 
 def test_lengths_that_experiments_do_not_share():

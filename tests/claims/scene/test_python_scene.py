@@ -104,6 +104,14 @@ def test_every_object_of_the_format_has_a_public_name():
     assert NAMES <= set(dir(add))
 
 
+def test_what_is_written_into_theta_changes_no_other_run():
+    built = thrown().build()
+    before, theta = built.run().q, built.theta
+    built.model.system.parameters.view(theta, "gravity")[:] = 0.0
+    assert np.array_equal(built.run().q, before) and np.array_equal(built.run(built.theta).q, before)
+    assert not np.array_equal(built.run(theta).q, before)
+
+
 def test_summary():
     assert repr(thrown(name="thrown")).splitlines()[0] == "Scene thrown"
     assert len(repr(thrown()).splitlines()) < 8

@@ -9,6 +9,7 @@ from support.places import DATA
 from add.errors import InputError
 from add.mocap import Recording, first_touch, read_pose_csv, read_take, release_time, write_csv
 from add.scene import load_scene, scene_from_dict
+from add.scene.build.doubts import doubts
 
 real = pytest.mark.skipif(not (DATA / "mocap").is_dir(), reason=f"no recordings at {DATA} (set ADD_DATA)")
 
@@ -99,6 +100,29 @@ def test_a_scene_finds_its_release(tmp_path):
     assert again.recording.time_offset == scene.recording.time_offset == scene.raw["recording"]["time_offset"]
     given = scene_from_dict({**SCENE, "recording": {**section, "file": str(tmp_path / "r.csv"), "time_offset": 0.1}})
     assert given.recording.time_offset == 0.1
+
+
+def test_a_release_that_nothing_looks_for(tmp_path):
+    """Beside an offset of one's own it is not read, which is said; beside the one that was found, and a start, it is.
+
+    An offset that is a parameter is where the fit starts.
+    """
+    write_csv(tmp_path / "r.csv", released(0.503))
+    section = {"file": str(tmp_path / "r.csv"), "markers": {"a": "m"}, "start": "release"}
+    found = scene_from_dict({**SCENE, "recording": section}).raw
+    searched = {"parameters": [{"path": "recording.time_offset"}], "objective": [{"type": "markers"}]}
+    beside = found["recording"] | {"time_offset": 0.1}
+    for raw, said in (
+        (found, False),
+        ({**SCENE, "recording": beside}, True),
+        (found | searched | {"recording": beside}, False),
+    ):
+        texts = [text for text in doubts(scene_from_dict(raw).build()) if text.startswith("recording.start")]
+        assert len(texts) == said
+    (text,) = [
+        text for text in doubts(scene_from_dict({**SCENE, "recording": beside}).build()) if "recording.start" in text
+    ]
+    assert "time_offset, 0.1 s, counts in place of the release, which is at 0.50" in text
 
 
 def test_every_experiment_finds_its_own(tmp_path):

@@ -10,9 +10,10 @@ from support.places import SCENES
 import add
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
 from add.scene.build.unread import (
+    added_pairs,
     added_rotations,
     drawn_starts,
-    idle_couplings,
+    idle_forces,
     unmet_signals,
     unread,
     unread_motions,
@@ -385,8 +386,81 @@ def test_couplings_by_which_nothing_moves(coupling: dict, text: str | None) -> N
     raw = of_contact("linear")
     raw["bodies"] |= {name: {"type": "kinematic", "position": [k, 0, 1]} for k, name in enumerate(("wheel", "door"))}
     raw["couplings"] = {"c": coupling}
-    found = list(idle_couplings(add.scene_from_dict(raw).build()))
+    found = list(idle_forces(add.scene_from_dict(raw).build()))
     assert found == ([] if text is None else [f"couplings.c: nothing moves by it: {text}"])
+
+
+SOFT_CUBE = {
+    "type": "soft", "mesh": {"shape": "box", "size": [1, 1, 1], "divisions": [1, 1, 1]},
+    "material": {"model": "neo-hookean", "young": 1e4, "poisson": 0.3, "density": 1e3},
+}  # fmt: skip
+ALL, TOP = {"all": True}, {"box": {"min": [-9, -9, 0.4], "max": [9, 9, 9]}}
+MUSCLE = {"type": "active-stress", "activation": 0.5, "strength": 1e3, "fibres": {"direction": [0, 0, 1]}}
+
+
+def built_of(bodies: dict, **more: object) -> add.scene.build.built.BuiltScene:
+    return add.scene_from_dict(
+        {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "bodies": bodies, **more}
+    ).build()
+
+
+@pytest.mark.parametrize(
+    ("pins", "named"),
+    [
+        ([{"where": ALL}], "bodies.c.muscles.m, bodies.c.loads.0, bodies.c.loads.1"),
+        (
+            [{"where": ALL, "axes": "xy"}, {"where": ALL, "axes": "z"}],
+            "bodies.c.muscles.m, bodies.c.loads.0, bodies.c.loads.1",
+        ),
+        ([{"where": TOP}], "bodies.c.loads.1"),
+        ([{"where": ALL, "axes": "xy"}], None),
+        ([], None),
+    ],
+)
+def test_forces_on_what_is_pinned(pins: list, named: str | None) -> None:
+    """All of it, by one pin or by several, or the nodes of a load alone."""
+    loads = [{"where": ALL, "force": [0, 0, 1]}, {"where": TOP, "force": [0, 0, 1]}]
+    cube = SOFT_CUBE | {"pins": pins, "loads": loads, "muscles": {"m": MUSCLE}}
+    force = {"type": "force", "on": {"body": "c", "at": [0, 0, 0]}, "force": [0, 0, 1]}
+    texts = list(idle_forces(built_of({"c": cube}, couplings={"f": force})))
+    wanted = [f"{named}: nothing moves by it: all nodes that it acts on are pinned"] if named else []
+    if named and "muscles" in named:
+        wanted = ["couplings.f: nothing moves by it: 'c': all coordinates are pinned, or have given motions", *wanted]
+    assert texts == wanted
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, True),
+        ({"stiffness": 3}, True),
+        ({"a": {"body": "c", "at": [0, 0, 0.1]}}, False),
+        ({"type": "cable"}, False),
+    ],
+)
+def test_springs_that_add_up(changed: dict, said: bool) -> None:
+    """Those of one kind between the same places, whichever end is called first; the ends of others are elsewhere."""
+    one = {"type": "spring", "a": {"at": [0, 0, 2]}, "b": {"body": "c", "at": [0, 0, 0]}, "stiffness": 5}
+    two = one | {"a": one["b"], "b": one["a"]} | changed
+    texts = list(added_pairs(built_of({"c": SOFT_CUBE}, couplings={"one": one, "two": two})))
+    assert texts == ["couplings.one and couplings.two: they act alike between the same places, and add up"] * said
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"strength": 5.0}, True),
+        ({"fibres": {"direction": [1, 0, 0]}}, False),
+        ({"where": TOP | {"box": {"min": [-9, -9, -9], "max": [9, 9, 9]}}}, False),
+    ],
+)
+def test_muscles_that_add_up(changed: dict, said: bool) -> None:
+    cube = SOFT_CUBE | {"muscles": {"one": MUSCLE, "two": MUSCLE | changed}}
+    texts = list(added_pairs(built_of({"c": cube})))
+    assert (
+        texts
+        == ["bodies.c.muscles.one and bodies.c.muscles.two: they act alike between the same places, and add up"] * said
+    )
 
 
 def test_displacements_of_angles(tmp_path: Path) -> None:

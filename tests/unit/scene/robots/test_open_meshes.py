@@ -141,3 +141,22 @@ def test_a_collada_file_says_its_unit(tmp_path, unit, metres):
     files._read.update({tmp_path / name: surface for name in ("m.dae", "m.stl")})
     assert np.abs(files.read("m.dae", np.full(3, 2.0))[1].vertices).max() == pytest.approx(metres)
     assert np.abs(files.read("m.stl", np.full(3, 2.0))[1].vertices).max() == 1.0
+
+
+@pytest.mark.parametrize(("up", "said"), [("X_UP", True), ("Y_UP", True), ("Z_UP", False), (None, False)])
+def test_what_a_collada_file_calls_up_turns_nothing_and_is_said(tmp_path, monkeypatch, up, said):
+    """As in the programs that robots' files are written for; once for a robot, whichever of its meshes says so."""
+    head = f"<up_axis> {up}</up_axis>" if up else ""
+    for name in ("a.dae", "b.dae"):
+        (tmp_path / name).write_text(f'<?xml version="1.0"?><COLLADA><asset>{head}</asset></COLLADA>')
+    box = trimesh.creation.box((1.0, 2.0, 3.0))
+    surface = TriangleSurface(np.asarray(box.vertices), np.asarray(box.faces))
+    monkeypatch.setattr("add.scene.robots.shapes.read_surfaces", lambda paths: dict.fromkeys(paths, surface))
+    shapes = "".join(f'<collision><geometry><mesh filename="{name}.dae"/></geometry></collision>' for name in "aab")
+    robot = read_robot(written(tmp_path, urdf(link("arm", INERTIAL + shapes))), base="free")
+    notes = [text for text in robot.ignored if "up_axis" in text]
+    assert len(notes) == said
+    if said:
+        assert f"mesh {tmp_path / 'a.dae'}: <up_axis> {up} turns no points, nor does it in RViz and Gazebo" in notes[0]
+    for shape in robot.links[0].collision:
+        assert np.ptp(shape.vertices, axis=0) == pytest.approx([1.0, 2.0, 3.0])
