@@ -232,8 +232,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             ends[k, i] = n_rows + chosen.ends[i]
         n_rows += chosen.rows.shape[0]
         worst, most = 0, -1.0
-        for j in range(layout.free.size - multipliers):
-            i = layout.free[j]
+        for i in layout.free[: layout.free.size - multipliers]:
             if abs(point.r[i]) > most:
                 worst, most = i, abs(point.r[i])
         counts[k, 0], counts[k, 1], counts[k, 2], counts[k, 3] = status, iterations, factorizations, worst

@@ -22,8 +22,7 @@ from add.kernels.tree_pullback import add_placement_work, fill_parameters, fill_
 from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
 
-fill_places, fill_rates = tree_map.fill_places, tree_map.fill_rates
-add_curvature = tree_map.add_curvature
+fill_places, fill_rates, add_curvature = tree_map.fill_places, tree_map.fill_rates, tree_map.add_curvature
 add_tree_residual, add_tree_jacobian = tree_dynamics.add_residual, tree_dynamics.add_jacobian
 
 #: The families over rows of X, and those over the coordinates of trees: column `add.kernels.arena.OWN`.
@@ -224,8 +223,7 @@ def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
 
     Entries of rows that are coordinates, and those beside them, go to ``data`` (n n,) by columns, the rest to ``own``.
     """
-    rows, same = links.sizes
-    left, right = p
+    (rows, same), (left, right) = links.sizes, p
     n_own, line = left.shape[1], np.empty(left.shape[1])
     for i in links.touched:
         line[:] = 0.0

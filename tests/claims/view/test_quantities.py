@@ -103,7 +103,7 @@ def test_a_robot_is_whole_and_neutral(tmp_path):
         'type="continuous"><parent link="base"/><child link="arm"/><origin xyz="0 0 0.2"/></joint></robot>'
     )
     with Context(Command("view")):
-        data = _run_data(Console(False, True), str(path), None, (), False)
+        data = _run_data(Console(False, True), str(path), None, (), False, None)
     assert len(data.solids) == 1 and len(data.obstacles) == 1
     for name in ("displacement", "speed"):
         found = quantity(data, name)
