@@ -48,7 +48,7 @@ _STATUS = {CONVERGED: Status.CONVERGED, AT_ROUND_OFF: Status.ROUND_OFF, GIVEN_UP
 
 
 class Start(NamedTuple):
-    """Where an iteration begins: increments u (n,), and multipliers."""
+    """First iterate: increments u (n,), and multipliers."""
 
     u: FloatArray
     mu: FloatArray

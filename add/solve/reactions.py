@@ -1,4 +1,4 @@
-"""What the reactions of sticking points are, where the equations leave them open.
+"""Reactions of sticking points, where the equations leave them open.
 
 Reactions of sticking points that share coordinates, such as the corners of a box, are not unique. Those that count
 minimise

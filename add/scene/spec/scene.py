@@ -256,7 +256,7 @@ class SceneSpec(Spec):
 
     @property
     def without_experiments(self) -> str:
-        """What a run of the scene itself leaves out; empty where experiments override nothing."""
+        """Words for what a run of the scene itself leaves out; empty where experiments override nothing."""
         names = [f"'{item.name}'" for item in self.experiments if item.overrides]
         return f"the scene itself, without what experiments override: {few(names, 4)}" if names else ""
 
